@@ -107,28 +107,3 @@ CREATE FUNCTION twtasks_internal.late_result(
 RETURNS twtasks.late_result
 LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_late_result';
-
-/*
- * twtasks_internal.ended_task(id, version, ...)
- *
- *		Makes an element for functions of on_end.  A later call adds the outcome.
- */
-CREATE FUNCTION twtasks_internal.ended_task(
-	id uuid,
-	version bigint,
-	type text,
-	sub_type text,
-	bucket text,
-	key text,
-	tries integer,
-	status twtasks.task_status,
-	state_time timestamptz,
-	error text,
-	message text,
-	data jsonb,
-	context jsonb,
-	outcome jsonb DEFAULT NULL,
-	started timestamptz DEFAULT NULL)
-RETURNS twtasks.ended_task
-LANGUAGE c STABLE PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'twt_ended_task';

@@ -137,80 +137,6 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.finish_cancelled(ids, versions, messages, grabs, incarnation, token)
- *
- *		Does the part of finish_tasks() for tasks that end as CANCELLED, if they have
- *		a request to cancel.
- *
- * Parameters
- *		messages		of the handlers; NULL: none
- *		others			as in finish_tasks()
- *
- * Returns
- *		id, version, status of the ended tasks
- *		ended			for functions of on_end; NULL: none wants it
- *
- * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
- *				twtasks.audit
- * Locks		rows
- */
-CREATE FUNCTION twtasks_internal.finish_cancelled(
-	ids uuid[],
-	versions bigint[],
-	messages text[],
-	grabs bigint[],
-	incarnation bigint,
-	token bigint,
-	OUT id uuid,
-	OUT version bigint,
-	OUT status twtasks.task_status,
-	OUT ended twtasks.ended_task)
-RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-AS $$
-#variable_conflict use_column
-BEGIN
-	PERFORM twtasks_internal.begin_history();
-	RETURN QUERY
-	WITH gone AS (
-		DELETE FROM twtasks.task t
-		USING unnest(ids, versions, messages, grabs) u(id, version, message, "grab")
-		JOIN twtasks.cancel_requests c ON c.id = u.id
-		WHERE t.id = u.id AND t.version = u.version AND c.version = t.version
-		  AND t.status = c.status
-		  AND (u."grab" IS NULL
-			   OR coalesce(t.token, u."grab") = u."grab"
-				  AND coalesce(t.incarnation = finish_cancelled.incarnation, true))
-		RETURNING t AS task, c.actor, c.role, c.application, c.reason,
-				  coalesce(u.message, c.why) AS message),
-	freed AS (
-		DELETE FROM twtasks.cancel_request r USING gone g WHERE r.task_id = (g.task).id),
-	ended AS (
-		INSERT INTO twtasks.finished_task AS f
-			(id, version, state_time, created, incarnation, token, status, tries, priority,
-			 type, sub_type, bucket, key, error, data, payload, context, added_by)
-		SELECT t.id, t.version + 1, twtasks.clock(), t.created, finish_cancelled.incarnation,
-			   finish_cancelled.token, 'CANCELLED', t.tries, t.priority,
-			   t.type, t.sub_type, t.bucket, t.key, twtasks_internal.cut_message(g.message),
-			   t.data, t.payload, t.context, t.added_by
-		FROM gone g CROSS JOIN LATERAL (SELECT (g.task).*) t
-		RETURNING f.id, f.version, f.status, twtasks_internal.finished_facts(f) AS facts,
-				  CASE WHEN twtasks_internal.asks_on_end(f.type) THEN twtasks_internal.ended_final(f) END AS ended),
-	noted AS (
-		INSERT INTO twtasks.audit
-			(at, actor, role, application, action, task_id, from_version, to_version,
-			 from_status, to_status, reason, before, after)
-		SELECT clock_timestamp(), g.actor, g.role, g.application, 'cancel', e.id, e.version - 1,
-			   e.version, (g.task).status, e.status, g.reason,
-			   twtasks_internal.only_in(twtasks_internal.facts(g.task), e.facts),
-			   twtasks_internal.only_in(e.facts, twtasks_internal.facts(g.task))
-		FROM gone g JOIN ended e ON e.id = (g.task).id)
-	SELECT e.id, e.version, e.status, e.ended FROM ended e;
-END $$;
-
-/*
  * twtasks_internal.cancel_now(ids, versions)
  *
  *		Ends tasks that nobody runs as CANCELLED, if they have a request to cancel.
@@ -219,7 +145,8 @@ END $$;
  * Returns
  *		id, version, status of the ended tasks; ERROR: a function of on_end failed
  *
- * Writes		as finish_cancelled()
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.cancel_request,
+ *				twtasks.audit
  */
 CREATE FUNCTION twtasks_internal.cancel_now(
 	ids uuid[], versions bigint[], OUT id uuid, OUT version bigint, OUT status twtasks.task_status)

@@ -9,6 +9,11 @@ DROP FUNCTION IF EXISTS twtasks_internal.finish_tasks(
 DROP FUNCTION twtasks_internal.finish_others(
 	uuid[], bigint[], text[], bigint[], text[], bigint, bigint, bigint[]);
 DROP FUNCTION twtasks_internal.honour_cancels(uuid[], bigint[], text[]);
+DROP FUNCTION twtasks_internal.finish_cancelled(uuid[], bigint[], text[], bigint[], bigint, bigint);
+DROP FUNCTION twtasks_internal.end_now(uuid[], twtasks.task_status[], text[]);
+DROP FUNCTION twtasks_internal.ended_live(twtasks.task);
+DROP FUNCTION twtasks_internal.ended_final(twtasks.finished_task);
+DROP FUNCTION twtasks_internal.asks_on_end(text);
 
 /*
  * Without preload a session keeps the library that it has loaded, and the library

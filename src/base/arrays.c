@@ -56,30 +56,7 @@ places_of(FunctionCallInfo fcinfo, int number, int n)
 	return places;
 }
 
-Elements
-elements_of_one(const Elements *elements, int i)
-{
-	Elements	one = *elements;
-
-	if (elements->n <= 1)
-		return one;
-	one.values += i;
-	one.nulls += i;
-	one.n = 1;
-	return one;
-}
-
-Elements
-elements_text(const char *value)
-{
-	Elements	one = {palloc(sizeof(Datum)), palloc(sizeof(bool)), 1};
-
-	one.nulls[0] = value == NULL;
-	one.values[0] = value == NULL ? (Datum) 0 : CStringGetTextDatum(value);
-	return one;
-}
-
-Datum
+static Datum
 elements_array(const Elements *elements, Oid type)
 {
 	int			n = elements->n;

@@ -55,16 +55,10 @@ element_place(const Elements *elements, int i)
 	return (ItemPointer) DatumGetPointer(elements->values[i]);
 }
 
-/* The elements without those of other tasks. */
-extern Elements elements_of_one(const Elements *elements, int i);
-
-/* One text for all tasks; value NULL: null. */
-extern Elements elements_text(const char *value);
-
-/* An array of a type, as the argument of a statement. */
-extern Datum elements_array(const Elements *elements, Oid type);
-
-/* The same of n tasks only; null for each if there are no elements. */
+/*
+ * An array of n tasks, as the argument of a statement; null for each if there are no
+ * elements.
+ */
 extern Datum chosen_array(const Elements *elements, const int *which, int n, Oid type);
 
 /* Whether the element for a task is not null and equals word. */

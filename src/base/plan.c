@@ -54,20 +54,9 @@ static const Statement statements[PLAN_COUNT] = {
 		"DELETE FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
-	/* The SQL of 1.0 has finish_cancelled() with arrays. */
-	[PLAN_FINISH_CANCELLED] = {
-		"SELECT f.id, f.version, f.status, NULL::bigint, f.ended "
-		"FROM twtasks_internal.finish_cancelled(ARRAY[$1], ARRAY[$2], ARRAY[$3], ARRAY[$4], $5, $6) f",
-		6, {UUIDOID, INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID}
-	},
 	[PLAN_TELL_LATE] = {
 		"SELECT twtasks_internal.tell_late($1, $2, $3, $4, $5)",
 		5, {UUIDARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, JSONBARRAYOID}
-	},
-	[PLAN_END_NOW] = {
-		"SELECT e.id, e.version, e.status, e.ended FROM twtasks_internal.end_now($1, "
-		"($2::pg_catalog.text[])::twtasks.task_status[], $3) e",
-		3, {UUIDARRAYOID, TEXTARRAYOID, TEXTARRAYOID}
 	},
 	[PLAN_INSERT_NAMED_TASK] = {
 		"INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, "
@@ -82,8 +71,22 @@ static const Statement statements[PLAN_COUNT] = {
 		"SELECT FROM twtasks.cancel_request LIMIT 1"
 	},
 	[PLAN_FIND_CANCEL] = {
-		"SELECT FROM twtasks.cancel_requests c WHERE c.id OPERATOR(pg_catalog.=) $1",
+		"SELECT c.why, twtasks_internal.facts(t) FROM twtasks.cancel_requests c "
+		"JOIN twtasks.task t ON t.id OPERATOR(pg_catalog.=) c.id WHERE c.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
+	},
+	[PLAN_NOTE_CANCEL] = {
+		"WITH freed AS (DELETE FROM twtasks.cancel_request r "
+		"WHERE r.task_id OPERATOR(pg_catalog.=) $1 RETURNING r.*) "
+		"INSERT INTO twtasks.audit (actor, role, application, action, task_id, from_version, to_version, "
+		"from_status, to_status, reason, before, after) "
+		"SELECT r.actor, r.role, r.application, 'cancel', f.id, f.version OPERATOR(pg_catalog.-) 1, f.version, "
+		"($2 OPERATOR(pg_catalog.->>) 'status')::twtasks.task_status, f.status, r.reason, "
+		"twtasks_internal.only_in($2, n.facts), twtasks_internal.only_in(n.facts, $2) "
+		"FROM freed r CROSS JOIN twtasks.finished_task f "
+		"CROSS JOIN LATERAL (SELECT twtasks_internal.finished_facts(f)) n(facts) "
+		"WHERE f.id OPERATOR(pg_catalog.=) $1 AND f.state_time OPERATOR(pg_catalog.=) $3",
+		3, {UUIDOID, JSONBOID, TIMESTAMPTZOID}
 	},
 	[PLAN_FREE_KEYS] = {
 		"DELETE FROM twtasks.unique_key k WHERE k.task_id OPERATOR(pg_catalog.=) ANY ($1)",

@@ -21,15 +21,13 @@ typedef enum PlanId
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
 								 * nothing */
-	PLAN_FINISH_CANCELLED,		/* finish_cancelled() for one task -> id,
-								 * version, status, null, ended */
 	PLAN_TELL_LATE,				/* ids uuid[], versions int8[], results
 								 * text[], messages text[], outcomes jsonb[] */
-	PLAN_END_NOW,				/* ids uuid[], statuses text[], reasons text[]
-								 * -> id, version, status, ended */
 	PLAN_ANY_CANCEL,			/* -> a row if any task is to be cancelled */
-	PLAN_FIND_CANCEL,			/* task_id uuid -> a row if it is to be
-								 * cancelled */
+	PLAN_FIND_CANCEL,			/* task_id uuid -> why it is to be cancelled,
+								 * its facts */
+	PLAN_NOTE_CANCEL,			/* task_id uuid, its facts before, when it was
+								 * cancelled timestamptz */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */
 	PLAN_FREE_ORPHAN,			/* task_id uuid; one statement, so it sees a
 								 * task on its way into the history */

@@ -1,99 +1,85 @@
 /*-------------------------------------------------------------------------
  *
  * end_tasks.c
- *		end_tasks(): ends tasks that no worker finishes.
+ *		end_tasks() and end_now(): end tasks that no worker finishes.
  *
- *		from: sql/run/end_tasks.sql		to: on_end.h
+ *		from: sql/run/end_tasks.sql		to: finish_call.h
  *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
 
-#include "base/arrays.h"
 #include "base/contract.h"
-#include "base/plan.h"
-#include "finish/on_end.h"
+#include "base/rows.h"
+#include "finish/finish_call.h"
 
-/* The arguments, also of end_now(). */
 enum
 {
-	ARG_IDS,
-	ARG_STATUSES,
-	ARG_REASONS,
+	END_IDS,
+	END_STATUSES,
+	END_REASONS,
 	END_ARGS
 };
 
-/* The columns of end_now(): those of end_tasks(), which has no delay, and one more. */
-enum
-{
-	END_ENDED = RESULT_STATUS + 1,
-	END_COLUMNS
-};
-
-typedef struct EndCall
-{
-	Elements	args[END_ARGS];
-} EndCall;
-
+/* end_now() has oids of statuses, end_tasks() their names. */
 static void
-end_some(const EndCall *call, Ends *ends)
+read_end(const Elements *args, int i, bool has_oids, Try *try)
 {
-	Datum		values[END_ARGS] = {
-		elements_array(&call->args[ARG_IDS], UUIDOID),
-		elements_array(&call->args[ARG_STATUSES], TEXTOID),
-		elements_array(&call->args[ARG_REASONS], TEXTOID)
-	};
-	uint64		n;
-	int			pinned;
+	Datum		status = element(&args[END_STATUSES], i);
 
-	pinned = plan_begin();
-	n = plan_execute(PLAN_END_NOW, values, NULL);
-	for (uint64 i = 0; i < n; i++)
-	{
-		Datum		columns[END_COLUMNS];
-		bool		are_null[END_COLUMNS];
-
-		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, columns, are_null);
-		ends_report(ends, columns, are_null);
-		if (!are_null[END_ENDED])
-			ends_add(ends, columns[END_ENDED]);
-	}
-	plan_end(pinned);
+	memset(try, 0, sizeof(*try));
+	try->id = DatumGetUUIDP(args[END_IDS].values[i]);
+	try->status = has_oids ? DatumGetObjectId(status) : rows_label("task_status", TextDatumGetCString(status));
+	try->result = try->status == rows_label("task_status", "ERROR") ? TRY_FAULT : TRY_ENDED;
+	if (!element_null(&args[END_REASONS], i))
+		try->message = DatumGetTextPP(element(&args[END_REASONS], i));
 }
 
 static void
-end_for_job(void *arg, int which, const char *fault, Ends *ends)
+read_ends(FunctionCallInfo fcinfo, bool has_oids, FinishCall *call)
 {
-	EndCall		call = *(EndCall *) arg;
+	static const char *const names[] = {"ids", "statuses", "reasons"};
+	NullableDatum none = {.isnull = true};
+	Elements	args[END_ARGS];
 
-	for (int i = 0; i < END_ARGS && which != EVERY_TASK; i++)
-		call.args[i] = elements_of_one(&call.args[i], which);
-	if (fault != NULL)
+	PreventCommandIfReadOnly("twtasks_internal.end_tasks()");
+	finish_call_begin(call, none, none);
+	call->by_hand = true;
+	for (int i = 0; i < END_ARGS; i++)
 	{
-		call.args[ARG_STATUSES] = elements_text("ERROR");
-		call.args[ARG_REASONS] = elements_text(fault);
+		args[i] = elements_of(fcinfo, i, names[i]);
+		check_length(&args[i], args[END_IDS].n);
 	}
-	end_some(&call, ends);
+	call->tries = palloc(args[END_IDS].n * sizeof(Try));
+	for (int i = 0; i < args[END_IDS].n; i++)
+		if (!args[END_IDS].nulls[i] && !element_null(&args[END_STATUSES], i))
+			read_end(args, i, has_oids, &call->tries[call->n++]);
+}
+
+TWT_FUNCTION(twt_end_now);
+Datum
+twt_end_now(PG_FUNCTION_ARGS)
+{
+	FinishCall	call;
+
+	read_ends(fcinfo, true, &call);
+	finish_by_hand(&call, NULL, false);
+	PG_RETURN_VOID();
 }
 
 TWT_FUNCTION(twt_end_tasks);
 Datum
 twt_end_tasks(PG_FUNCTION_ARGS)
 {
-	EndCall		call;
-	EndJob		job = {&call, 0, end_for_job, NULL};
+	FinishCall	call;
 
-	call.args[ARG_IDS] = elements_of(fcinfo, ARG_IDS, "ids");
-	call.args[ARG_STATUSES] = elements_of(fcinfo, ARG_STATUSES, "statuses");
-	call.args[ARG_REASONS] = elements_of(fcinfo, ARG_REASONS, "reasons");
-	job.ntasks = call.args[ARG_IDS].n;
-	check_length(&call.args[ARG_STATUSES], job.ntasks);
-	check_length(&call.args[ARG_REASONS], job.ntasks);
+	read_ends(fcinfo, false, &call);
 	InitMaterializedSRF(fcinfo, 0);
-	on_end_run(&job, (ReturnSetInfo *) fcinfo->resultinfo, false);
+	finish_by_hand(&call, (ReturnSetInfo *) fcinfo->resultinfo, true);
 	return (Datum) 0;
 }

@@ -3,8 +3,6 @@
  * ended.c
  *		A task that has ended, as a value of twtasks.ended_task.
  *
- * ended_live() and ended_final() make these values of tasks that SQL ends.
- *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"
@@ -13,7 +11,6 @@
 #include "funcapi.h"
 #include "utils/timestamp.h"
 
-#include "base/contract.h"
 #include "base/rows.h"
 #include "finish/ended.h"
 
@@ -65,6 +62,7 @@ ended_row(TupleTableSlot *row, const Ending *ending, TimestampTz at, Jsonb *outc
 		values[carried[i].to] = row_value(row, carried[i].from);
 		nulls[carried[i].to] = row_null(row, carried[i].from);
 	}
+	nulls[ENDED_STARTED] = DatumGetObjectId(row_value(row, TASK_STATUS)) != rows_label("task_status", "PROCESSING");
 	values[ENDED_VERSION] = Int64GetDatum(DatumGetInt64(row_value(row, TASK_VERSION)) + 1);
 	values[ENDED_STATUS] = ObjectIdGetDatum(ending->status);
 	values[ENDED_STATE_TIME] = TimestampTzGetDatum(at);
@@ -74,24 +72,5 @@ ended_row(TupleTableSlot *row, const Ending *ending, TimestampTz at, Jsonb *outc
 	nulls[ENDED_MESSAGE] = ending->message == NULL;
 	values[ENDED_OUTCOME] = PointerGetDatum(outcome);
 	nulls[ENDED_OUTCOME] = outcome == NULL;
-	return shape_form(&ended_shape, values, nulls);
-}
-
-TWT_FUNCTION(twt_ended_task);
-Datum
-twt_ended_task(PG_FUNCTION_ARGS)
-{
-	return shape_form_args(&ended_shape, fcinfo);
-}
-
-Datum
-ended_with_outcome(Datum task, Jsonb *outcome)
-{
-	Datum		values[ENDED_COLUMNS];
-	bool		nulls[ENDED_COLUMNS];
-
-	shape_deform(&ended_shape, DatumGetHeapTupleHeader(task), values, nulls);
-	values[ENDED_OUTCOME] = PointerGetDatum(outcome);
-	nulls[ENDED_OUTCOME] = false;
 	return shape_form(&ended_shape, values, nulls);
 }

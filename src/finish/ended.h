@@ -45,7 +45,4 @@ extern const Shape ended_shape;
  */
 extern Datum ended_row(TupleTableSlot *row, const Ending *ending, TimestampTz at, Jsonb *outcome);
 
-/* A value that SQL has made, with an outcome. */
-extern Datum ended_with_outcome(Datum task, Jsonb *outcome);
-
 #endif							/* TWT_ENDED_H */

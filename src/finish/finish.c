@@ -5,16 +5,15 @@
  *
  *		from: sidecar/finish/finish.c
  *
- * One loop moves the tasks that are DONE from the live table to the history,
- * and changes the others in place.  Failures are judged before.  A request to
- * cancel comes under a lock on the row, so the rows of all results that such a
- * request would change are locked first, and then their requests are read.
+ * One loop moves the tasks that end from the live table to the history, and
+ * changes the others in place.  Failures are judged before.  A request to cancel
+ * comes under a lock on the row, so the rows of all results that such a request
+ * would change are locked first, and then their requests are read.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/twtasks.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -38,9 +37,6 @@
 #include "finish/on_end.h"
 #include "node/clock.h"
 #include "policy/policy.h"
-
-/* The column of finish_cancelled() after those of the result. */
-#define CANCELLED_ENDED RESULT_COLUMNS
 
 /* Tasks that are under way out of PROCESSING. */
 typedef struct Finish
@@ -72,20 +68,21 @@ take_row(const FinishCall *call, const Try *try, Rows *rows)
 	return NULL;
 }
 
-/* Reports a task that is DONE, and tells its function. */
+/* Reports a task that has ended, and tells its function. */
 static void
-put_done(const FinishCall *call, const Try *try, TupleTableSlot *row, Ends *ends)
+put_ended(const Finish *finish, const Try *try, TupleTableSlot *row, const Ending *ending)
 {
 	Datum		values[RESULT_COLUMNS] = {
-		row_value(row, TASK_ID), Int64GetDatum(try->version + 1), ObjectIdGetDatum(call->ending.status)
+		row_value(row, TASK_ID), Int64GetDatum(DatumGetInt64(row_value(row, TASK_VERSION)) + 1),
+		ObjectIdGetDatum(ending->status)
 	};
 	bool		nulls[RESULT_COLUMNS] = {[RESULT_DELAY_MS] = true};
 
-	ends_report(ends, values, nulls);
+	ends_report(finish->ends, values, nulls);
 	if (try->adds != NULL)
-		ends_add_successors(ends, try->adds, row_value(row, TASK_CONTEXT), !row_null(row, TASK_CONTEXT));
-	if (ends_want(ends, row_value(row, TASK_TYPE)))
-		ends_add(ends, ended_row(row, &call->ending, call->now, try->outcome));
+		ends_add_successors(finish->ends, try->adds, row_value(row, TASK_CONTEXT), !row_null(row, TASK_CONTEXT));
+	if (ends_want(finish->ends, row_value(row, TASK_TYPE)))
+		ends_add(finish->ends, ended_row(row, ending, finish->call->now, try->outcome));
 }
 
 /* Lets the keys of tasks that left no trace be used again. */
@@ -103,9 +100,9 @@ free_keys(Datum *ids, int n)
 
 /* Appends the row to the history, unless nothing of it is kept. */
 static void
-keep_row(Finish *finish, const Try *try, TupleTableSlot *row)
+keep_row(Finish *finish, const Try *try, TupleTableSlot *row, const Ending *ending)
 {
-	int			rule = try->result == TRY_DELETE ? DONE_DELETE :
+	int			rule = try->result == TRY_DELETE ? DONE_DELETE : !try_is_done(try) ? DONE_KEEP :
 		policy_of_text(row_value(row, TASK_TYPE))->when_done;
 
 	if (rule == DONE_DELETE)
@@ -119,43 +116,83 @@ keep_row(Finish *finish, const Try *try, TupleTableSlot *row)
 		row->tts_isnull[TASK_DATA - 1] = row->tts_isnull[TASK_PAYLOAD - 1] = true;
 	if (finish->history == NULL)
 		finish->history = history_open(finish->call->now);
-	history_add(finish->history, row, &finish->call->ending);
+	history_add(finish->history, row, ending);
+}
+
+static Ending
+ending_of(const FinishCall *call, const Try *try, TupleTableSlot *row)
+{
+	Ending		ending = {.status = call->done, .incarnation = call->incarnation, .token = call->token};
+	NullableDatum of_row = {row_value(row, TASK_INCARNATION), row_null(row, TASK_INCARNATION)};
+
+	if (try_is_done(try))
+		ending.message = try_message(try);
+	else
+	{
+		ending.status = try->status;
+		ending.error = try_message(try);
+	}
+	if (call->by_hand && DatumGetObjectId(row_value(row, TASK_STATUS)) == call->processing)
+		ending.incarnation = of_row;
+	return ending;
 }
 
 static void
-finish_done(Finish *finish, Try *try)
+finish_ended(Finish *finish, Try *try)
 {
 	TupleTableSlot *row = take_row(finish->call, try, finish->rows);
+	Ending		ending;
 
 	try->is_finished = row != NULL;
 	if (row == NULL)
 		return;
-	finish->call->ending.message = try_message(try);
-	put_done(finish->call, try, row, finish->ends);
-	keep_row(finish, try, row);
+	ending = ending_of(finish->call, try, row);
+	put_ended(finish, try, row, &ending);
+	keep_row(finish, try, row, &ending);
 }
 
-/* A task that is neither done nor locked is not for the caller to finish. */
+/* Takes the request away, and writes the audit. */
+static void
+note_cancels(const FinishCall *call)
+{
+	int			pinned = plan_begin();
+
+	for (int i = 0; i < call->n; i++)
+	{
+		const Try  *try = &call->tries[i];
+		Datum		values[] = {UUIDPGetDatum(try->id), try->facts, TimestampTzGetDatum(call->now)};
+
+		if (try->facts != 0 && try->is_finished)
+			plan_execute(PLAN_NOTE_CANCEL, values, NULL);
+	}
+	plan_end(pinned);
+}
+
+/* A task that neither ends nor is locked is not for the caller to finish. */
 static void
 finish_locked(FinishCall *call, Ends *ends)
 {
 	Finish		finish = {.call = call, .ends = ends, .rows = rows_open()};
+	bool		any_cancelled = false;
 
 	for (int i = 0; i < call->n; i++)
 	{
 		Try		   *try = &call->tries[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (try_is_done(try))
-			finish_done(&finish, try);
+		if (try_ends(try))
+			finish_ended(&finish, try);
 		else if (try->is_locked)
 			live_change(call, try, finish.rows, ends);
+		any_cancelled |= try->facts != 0;
 	}
 	if (finish.history != NULL)
 		history_close(finish.history);
 	rows_close(finish.rows);
 	if (finish.ndeleted > 0)
 		free_keys(finish.deleted, finish.ndeleted);
+	if (any_cancelled)
+		note_cancels(call);
 }
 
 /* The function may change rows, so we take a new snapshot afterwards. */
@@ -218,60 +255,51 @@ lock_row(const FinishCall *call, Try *try, Rows *rows)
 		try->place = row->tts_tid;
 }
 
+/* A column of the row that was found, in the memory of the call. */
+static Datum
+found(int column)
+{
+	bool		isnull;
+
+	return SPI_datumTransfer(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, &isnull), false, -1);
+}
+
 /* A request counts only for a task that the caller may finish. */
-static bool
-is_cancelled(const Try *try, bool any_request)
+static void
+find_cancel(Try *try)
 {
 	Datum		id = UUIDPGetDatum(try->id);
 
-	if (try_is_done(try) || try->result == TRY_LATER || try->result == TRY_FAULT)
-		return false;
-	return try->result == TRY_CANCELLED ||
-		(any_request && try->is_locked && plan_execute(PLAN_FIND_CANCEL, &id, NULL) > 0);
-}
-
-static void
-finish_cancelled(const FinishCall *call, Try *try, Ends *ends)
-{
-	const NullableDatum args[] = {
-		{UUIDPGetDatum(try->id)}, {Int64GetDatum(try->version)},
-		{PointerGetDatum(try->message), try->message == NULL}, try->grab, call->incarnation, call->token
-	};
-	Datum		values[lengthof(args)];
-	char		nulls[lengthof(args)];
-	Datum		columns[RESULT_COLUMNS + 1];
-	bool		are_null[RESULT_COLUMNS + 1];
-
-	for (size_t i = 0; i < lengthof(args); i++)
-	{
-		values[i] = args[i].value;
-		nulls[i] = args[i].isnull ? 'n' : ' ';
-	}
-	try->is_locked = false;
-	try->is_finished = plan_execute(PLAN_FINISH_CANCELLED, values, nulls) > 0;
-	if (!try->is_finished)
+	if (plan_execute(PLAN_FIND_CANCEL, &id, NULL) == 0)
 		return;
-	heap_deform_tuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, columns, are_null);
-	ends_report(ends, columns, are_null);
-	if (!are_null[CANCELLED_ENDED])
-		ends_add(ends, try->outcome == NULL ? columns[CANCELLED_ENDED] :
-				 ended_with_outcome(columns[CANCELLED_ENDED], try->outcome));
+	try->status = rows_label("task_status", "CANCELLED");
+	try->why = DatumGetTextPP(found(1));
+	try->facts = found(2);
 }
 
 /* Only done and delete win over a request to cancel. */
 static void
-honour_cancels(FinishCall *call, Ends *ends)
+honour_cancels(FinishCall *call)
 {
 	int			pinned = plan_begin();
 	bool		any_request = plan_execute(PLAN_ANY_CANCEL, NULL, NULL) > 0;
 
 	for (int i = 0; i < call->n; i++)
-		if (is_cancelled(&call->tries[i], any_request))
-			finish_cancelled(call, &call->tries[i], ends);
+	{
+		Try		   *try = &call->tries[i];
+
+		if (any_request && try->is_locked && try->result != TRY_LATER && try->result != TRY_FAULT)
+			find_cancel(try);
+		if (try->result == TRY_CANCELLED)
+			try->is_locked = false;
+	}
 	plan_end(pinned);
 }
 
-/* Locks the rows of results other than done and delete; false: there are none. */
+/*
+ * Locks the rows of tasks that may stay in the live table; false: there are none.
+ * A caller that ends tasks by hand has locked their rows.
+ */
 static bool
 lock_others(FinishCall *call)
 {
@@ -279,13 +307,18 @@ lock_others(FinishCall *call)
 
 	for (int i = 0; i < call->n; i++)
 	{
+		Try		   *try = &call->tries[i];
+
 		CHECK_FOR_INTERRUPTS();
-		call->tries[i].is_finished = false;
-		if (try_is_done(&call->tries[i]))
+		try->is_finished = false;
+		try->is_locked = call->by_hand;
+		try->facts = 0;
+		try->why = NULL;
+		if (call->by_hand || try_ends(try))
 			continue;
 		if (rows == NULL)
 			rows = rows_open();
-		lock_row(call, &call->tries[i], rows);
+		lock_row(call, try, rows);
 	}
 	if (rows != NULL)
 		rows_close(rows);
@@ -297,7 +330,7 @@ lock_and_finish(FinishCall *call, Ends *ends)
 {
 	call->now = twt_now();
 	if (lock_others(call))
-		honour_cancels(call, ends);
+		honour_cancels(call);
 	finish_locked(call, ends);
 }
 
@@ -352,6 +385,14 @@ finish_with_functions(FinishCall *call, ReturnSetInfo *results, bool raises)
 	EndJob		job = {call, call->n, finish_for_job, leave_for_job, call->args[ARG_ADDS].n > 0};
 
 	on_end_run(&job, results, raises);
+}
+
+void
+finish_by_hand(FinishCall *call, ReturnSetInfo *results, bool calls_functions)
+{
+	EndJob		job = {call, call->n, finish_for_job, .calls_none = !calls_functions};
+
+	on_end_run(&job, results, false);
 }
 
 int

@@ -131,15 +131,9 @@ finish_call_begin(FinishCall *call, NullableDatum incarnation, NullableDatum tok
 {
 	memset(call, 0, sizeof(*call));
 	call->processing = rows_label("task_status", "PROCESSING");
-	call->ending.status = rows_label("task_status", "DONE");
+	call->done = rows_label("task_status", "DONE");
 	call->incarnation = incarnation;
 	call->token = token;
-	call->ending.has_incarnation = !incarnation.isnull && !token.isnull;
-	if (call->ending.has_incarnation)
-	{
-		call->ending.incarnation = DatumGetInt64(incarnation.value);
-		call->ending.token = DatumGetInt64(token.value);
-	}
 }
 
 void
@@ -168,19 +162,19 @@ is_grab(const FinishCall *call, const Try *try, TupleTableSlot *row)
 {
 	if (try->grab.isnull)
 		return true;
-	if (call->ending.has_incarnation && !row_null(row, TASK_INCARNATION) &&
-		DatumGetInt64(row_value(row, TASK_INCARNATION)) != call->ending.incarnation)
+	if (!call->incarnation.isnull && !row_null(row, TASK_INCARNATION) &&
+		DatumGetInt64(row_value(row, TASK_INCARNATION)) != DatumGetInt64(call->incarnation.value))
 		return false;
 	return row_null(row, TASK_TOKEN) ||
 		DatumGetInt64(row_value(row, TASK_TOKEN)) == DatumGetInt64(try->grab.value);
 }
 
-/* A task may be cancelled before its grab, and a function of on_end fail then. */
+/* A task may be cancelled before its grab, and a function of on_end may fail then. */
 static bool
 may_have_status(const FinishCall *call, const Try *try, Oid status)
 {
 	return status == call->processing ||
-		(try->result == TRY_FAULT && status == rows_label("task_status", "SUBMITTED"));
+		((try->result == TRY_CANCELLED || try->result == TRY_FAULT) && status == rows_label("task_status", "SUBMITTED"));
 }
 
 /*
@@ -190,9 +184,9 @@ may_have_status(const FinishCall *call, const Try *try, Oid status)
 bool
 finish_call_may(const FinishCall *call, const Try *try, TupleTableSlot *row)
 {
-	return DatumGetInt64(row_value(row, TASK_VERSION)) == try->version &&
-		may_have_status(call, try, DatumGetObjectId(row_value(row, TASK_STATUS))) &&
-		is_grab(call, try, row);
+	return call->by_hand || (DatumGetInt64(row_value(row, TASK_VERSION)) == try->version &&
+							 may_have_status(call, try, DatumGetObjectId(row_value(row, TASK_STATUS))) &&
+							 is_grab(call, try, row));
 }
 
 static text *
@@ -223,5 +217,7 @@ twt_cut_message(PG_FUNCTION_ARGS)
 text *
 try_message(const Try *try)
 {
-	return try->message == NULL ? NULL : cut_message(try->message);
+	text	   *message = try->message == NULL ? try->why : try->message;
+
+	return message == NULL ? NULL : cut_message(message);
 }

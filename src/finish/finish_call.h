@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * finish_call.h
- *		Tries that a call of finish_tasks() or execute_tasks() ends: their type, how
- *		they are read from arguments, and which of them the caller may finish.
+ *		Tries that a call of finish_tasks(), execute_tasks() or end_tasks() ends: their
+ *		type, how they are read from arguments, and which of them the caller may finish.
  *
- *		from: execute_tasks.c, finish.c, live.c, judge.c
+ *		from: execute_tasks.c, end_tasks.c, finish.c, live.c, judge.c
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +13,7 @@
 
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
+#include "nodes/execnodes.h"
 #include "utils/jsonb.h"
 #include "utils/uuid.h"
 
@@ -50,7 +51,9 @@ typedef enum TryResult
 	TRY_CANCELLED,
 	/* no caller may give these: */
 	TRY_LATER,					/* the caller finishes the task again */
-	TRY_FAULT					/* an error that no request to cancel stops */
+	TRY_FAULT,					/* an error that no request to cancel stops */
+	TRY_ENDED					/* the task gets the status of the try, with
+								 * the message as its error */
 } TryResult;
 
 /* One try of a task, and how it ends. */
@@ -68,6 +71,9 @@ typedef struct Try
 	Jsonb	   *retry;			/* NULL: finish_tasks() does not judge it */
 	Jsonb	   *outcome;		/* NULL: none */
 	Jsonb	   *adds;			/* tasks to add; NULL: none */
+	Oid			status;			/* if TRY_ENDED or a request to cancel ends it */
+	Datum		facts;			/* if there is such a request: the task before */
+	text	   *why;			/* if there is such a request: its reason */
 	bool		is_locked;		/* see finish.c */
 	bool		is_finished;	/* else the result came too late */
 } Try;
@@ -79,9 +85,10 @@ typedef struct FinishCall
 	int			n;
 	NullableDatum incarnation;
 	NullableDatum token;
+	bool		by_hand;		/* any row, whose incarnation and token stay */
 	TimestampTz now;			/* when the tries ended */
 	Oid			processing;
-	Ending		ending;
+	Oid			done;
 } FinishCall;
 
 /* Raises 22023 unless callers may give the result. */
@@ -102,13 +109,26 @@ extern void finish_call_begin(FinishCall *call, NullableDatum incarnation, Nulla
  */
 extern int	finish_tries(FinishCall *call);
 
+/*
+ * Ends tasks by hand: their results are TRY_ENDED and TRY_FAULT.  results NULL: no
+ * rows are reported.
+ */
+extern void finish_by_hand(FinishCall *call, ReturnSetInfo *results, bool calls_functions);
+
 static inline bool
 try_is_done(const Try *try)
 {
 	return try->result <= TRY_DELETE;
 }
 
-/* The message; a long one is cut.  NULL: none. */
+/* Whether the task leaves the live table. */
+static inline bool
+try_ends(const Try *try)
+{
+	return try_is_done(try) || try->result == TRY_ENDED || try->facts != 0;
+}
+
+/* The message, else why the task is cancelled; a long one is cut.  NULL: none. */
 extern text * try_message(const Try *try);
 
 /* Whether the caller may finish the task, of which this is the row. */

@@ -211,9 +211,10 @@ history_add(History *history, TupleTableSlot *task, const Ending *ending)
 		put(history, carried[i].to, row_value(task, carried[i].from), row_null(task, carried[i].from));
 	put(history, FINISHED_VERSION, Int64GetDatum(DatumGetInt64(row_value(task, TASK_VERSION)) + 1), false);
 	put(history, FINISHED_STATE_TIME, TimestampTzGetDatum(history->at), false);
-	put(history, FINISHED_INCARNATION, Int64GetDatum(ending->incarnation), !ending->has_incarnation);
-	put(history, FINISHED_TOKEN, Int64GetDatum(ending->token), !ending->has_incarnation);
+	put(history, FINISHED_INCARNATION, ending->incarnation.value, ending->incarnation.isnull);
+	put(history, FINISHED_TOKEN, ending->token.value, ending->token.isnull);
 	put(history, FINISHED_STATUS, ObjectIdGetDatum(ending->status), false);
+	put(history, FINISHED_ERROR, PointerGetDatum(ending->error), ending->error == NULL);
 	put(history, FINISHED_MESSAGE, PointerGetDatum(ending->message), ending->message == NULL);
 	append_row(history->append, history->values, history->nulls);
 }

@@ -19,12 +19,10 @@ typedef struct History History;
 typedef struct Ending
 {
 	Oid			status;			/* a twtasks.task_status */
-	bool		has_incarnation;	/* and a token; false: a person finished
-									 * it */
-	int64		incarnation;
-	int64		token;
-	text	   *message;		/* if it is DONE; NULL: none */
-	text	   *error;			/* if it is in ERROR; NULL: none */
+	NullableDatum incarnation;	/* null, as the token: a person finished it */
+	NullableDatum token;
+	text	   *message;		/* if its result is done; NULL: none */
+	text	   *error;			/* if it ends otherwise; NULL: none */
 } Ending;
 
 /*
@@ -33,7 +31,7 @@ typedef struct Ending
  */
 extern History *history_open(TimestampTz at);
 
-/* Adds a row of twtasks.task that became DONE; all its columns must be deformed. */
+/* Adds a row of twtasks.task that has ended; all its columns must be deformed. */
 extern void history_add(History *history, TupleTableSlot *task, const Ending *ending);
 
 extern void history_close(History *history);

@@ -90,11 +90,13 @@ set_left(const FinishCall *call, const Try *try, const Change *change, TupleTabl
 	int32		tries = DatumGetInt32(row_value(row, TASK_TRIES));
 
 	row_set(row, TASK_STATUS, ObjectIdGetDatum(rows_label("task_status", statuses[change->next])));
-	row_set(row, TASK_VERSION, Int64GetDatum(try->version + 1));
+	row_set(row, TASK_VERSION, Int64GetDatum(DatumGetInt64(row_value(row, TASK_VERSION)) + 1));
 	row_set(row, TASK_STATE_TIME, TimestampTzGetDatum(change->now));
 	row_set(row, TASK_QUEUED, BoolGetDatum(change->next == NEXT_SUBMITTED));
 	row_clear(row, TASK_DEADLINE);
-	set_number(row, TASK_INCARNATION, call->incarnation);
+	row_clear(row, TASK_PLANNED);
+	if (!call->by_hand)
+		set_number(row, TASK_INCARNATION, call->incarnation);
 	if (change->next != NEXT_SUBMITTED)
 		row_set(row, TASK_NEXT_EVENT_TIME,
 				TimestampTzGetDatum(change->next == NEXT_ERROR ? DT_NOEND : change->due));
@@ -113,7 +115,8 @@ set_row(const FinishCall *call, const Try *try, const Change *change, TupleTable
 		set_accepted(change, row);
 	else
 		set_left(call, try, change, row);
-	set_number(row, TASK_TOKEN, call->token);
+	if (!call->by_hand)
+		set_number(row, TASK_TOKEN, call->token);
 	if (try->result == TRY_REPEAT)
 		row_clear(row, TASK_ERROR);
 	else if (message != NULL)

@@ -88,6 +88,7 @@ ends_want(const Ends *ends, Datum type)
 	return ends->has_functions && policy_of_text(type)->on_end != NULL;
 }
 
+/* For the SQL of 1.0. */
 TWT_FUNCTION(twt_asks_on_end);
 Datum
 twt_asks_on_end(PG_FUNCTION_ARGS)
@@ -432,7 +433,7 @@ end_each(const EndJob *job, ReturnSetInfo *results)
 void
 on_end_run(const EndJob *job, ReturnSetInfo *results, bool raises)
 {
-	bool		has_functions = policy_any_on_end();
+	bool		has_functions = !job->calls_none && policy_any_on_end();
 	Ends	   *ends = new_ends(results, has_functions, has_functions || job->adds);
 	ErrorData  *error;
 

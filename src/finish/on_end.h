@@ -47,6 +47,7 @@ typedef struct EndJob
 	void		(*leave) (void *arg, int which, Ends *ends);
 
 	bool		adds;			/* replies add tasks */
+	bool		calls_none;		/* no function hears of these ends */
 } EndJob;
 
 /* The columns of the statement's result; some have no delay. */
