@@ -128,7 +128,7 @@ SELECT pg_temp.added(20, 'BOUND|ANY'), pg_temp.added(21, 'BOUND|FAR'), pg_temp.a
 SELECT is(pg_temp.grab(pg_temp.id(20)), 1::bigint, 'a node with the name grabs tasks bound to it');
 SELECT is(pg_temp.grab(pg_temp.id(21)), NULL, 'a node does not grab tasks bound to other names');
 SELECT is(pg_temp.grab(pg_temp.id(22)), 1::bigint, 'a name may be the beginning of the node''s name');
-SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(21)], '{0}', twtasks_internal.start_node('far-1'), 1, '{1000}', '{error}')), 1::bigint, 'a node whose name begins so grabs the task');
+SELECT is((SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY[pg_temp.id(21)], '{0}', twtasks_internal.start_node('far-1'), 1, '{60000}', '{error}')), 1::bigint, 'a node whose name begins so grabs the task');
 SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{}')$$, '22023', 'invalid names of nodes', 'an empty list of nodes is refused');
 SELECT throws_ok($$SELECT twtasks.configure_type('A', nodes => '{NULL}')$$, '22023', 'invalid names of nodes', 'a NULL name of a node is refused');
 
