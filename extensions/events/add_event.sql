@@ -41,7 +41,7 @@ AS 'MODULE_PATHNAME', 'twt_as_owner';
 /*
  * twtasks_internal.check_event(stream, object, events)
  *
- *		Raises an error unless the values can be those of add_event().
+ *		Raises an error unless add_event() can take the values.
  *
  * Errors
  *		22004, 22023, 54000		as add_event()

@@ -127,7 +127,7 @@ $$;
  * twtasks_internal.give_events(streams, objects, done)
  *
  *		Moves the next events of objects from the queue into new head tasks, and gives
- *		each event its id and that of the event before it.  The caller has locked the
+ *		each event its id and the id of the event before it.  The caller has locked the
  *		objects in an earlier statement, and none has a live head.  An object without
  *		queued events gets no head.  Objects beyond some megabytes are listed again.
  *
@@ -140,7 +140,7 @@ $$;
  *
  * Errors
  *		55000			as keep_ids_new(); or a head was not added
- *		40001			the ids were behind those of an object, and are raised now
+ *		40001			the ids were behind an object's ids, and are raised now
  *		as add_tasks()
  *
  * Writes		twtasks.event, twtasks.event_object, twtasks.task,

@@ -4,7 +4,7 @@
  *
  * A live head task is an object's ownership: it carries the next events of the
  * object, and no other task does.  Its end makes the next head, in the same
- * transaction.  So crashes, retries and take-overs are those of any task, and a
+ * transaction.  So crashes, retries and take-overs are as for any task, and a
  * resend is identical.
  *
  *		invariant	an object with queued events is listed, or has a live head

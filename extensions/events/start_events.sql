@@ -27,7 +27,7 @@ $$;
  * twtasks_internal.give_each(streams, objects, done, problems)
  *
  *		Gives the events of many objects together, as long as they are few events.  If
- *		that fails, gives those of each object alone, so that an object at fault does
+ *		that fails, gives the events of each object alone, so that an object at fault does
  *		not stop the others.  After half of twtasks.function_timeout the rest is
  *		listed again.
  *

@@ -152,7 +152,7 @@ END $$;
 /*
  * twtasks_internal.options_of(kind)
  *
- *		The options that a kind has besides those of all kinds.
+ *		The options that a kind has besides the options of all kinds.
  */
 CREATE FUNCTION twtasks_internal.options_of(kind twtasks.task_kind)
 RETURNS text[]

@@ -88,7 +88,7 @@ AS 'MODULE_PATHNAME', 'twt_add_tasks_of_type';
  *
  * Errors
  *		22023		not an array of objects, or an object has another name in it;
- *					otherwise those of add_task()
+ *					otherwise as add_task()
  *
  * Writes		twtasks.task, twtasks.unique_key
  * Locks		row locks only

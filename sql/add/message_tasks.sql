@@ -43,7 +43,7 @@ END $$;
  * Errors
  *		42883		no function of that name has the right signature
  *		53400		the function took too long
- *		those of the function
+ *		as the function raises
  */
 CREATE FUNCTION twtasks_internal.call_message(function text, message twtasks.message)
 RETURNS twtasks.new_task
@@ -255,8 +255,8 @@ END $$;
  *		all were taken
  *
  * Errors
- *		that of the first message.  The detail has its place, and why it could not
- *		become a task of its own
+ *		the error of the first message.  The detail has its place, and why it could
+ *		not become a task of its own
  *
  * Writes		as add_tasks()
  */

@@ -49,7 +49,7 @@ END $$;
  *		22004		topic, messages or one of them is NULL
  *		22023		topic is not valid, or headers of a message are no object
  *		54000		a message exceeds twtasks.max_payload
- *					otherwise those of add_task(); nothing is stored then
+ *					otherwise as add_task(); nothing is stored then
  *
  * Writes		twtasks.task
  * Locks		row locks only

@@ -7,7 +7,7 @@ CREATE TABLE twtasks.message_offset (
 	topic		text COLLATE "C" NOT NULL,	-- Name of the topic
 	partition	integer NOT NULL,			-- Number of the partition
 	next_offset	bigint NOT NULL,			-- The first message that was not taken
-	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members may go on and add partitions, and those of twtasks_owner
+	role		text COLLATE "C" NOT NULL,	-- The role that took the first messages; its members, and members of twtasks_owner, may go on and add partitions
 	moved		timestamptz NOT NULL,		-- Time of the last move
 	partitions	integer,					-- How many the topic had when the listener began here; NULL: nobody told
 	topic_id	text COLLATE "C",			-- The topic's id, which another topic of this name does not have; NULL: not known
@@ -22,7 +22,7 @@ SELECT pg_catalog.pg_extension_config_dump('twtasks.message_offset', '');
 /*
  * twtasks_internal.check_place(listener, topic, partition)
  *
- *		Refuses names and numbers that cannot be those of a listener's partition.
+ *		Refuses names and numbers that no partition of a listener can have.
  *
  * Errors
  *		22004		a parameter is NULL
@@ -282,7 +282,7 @@ END $$;
  *					a message, or NULL to ignore the message.  It has
  *					twtasks.function_timeout for each message
  *		value		with type: json, the value is the task's data; bytes, its payload
- *		key			with type: the task's key is that of the header, header:NAME; or in
+ *		key			with type: the task's key is in the header, header:NAME; or in
  *					the value, json:/path (a JSON pointer); or the message's own, message;
  *					or position, the listener, topic, partition and offset with slashes
  *					between them.  A prefix may stand before it, as bills/{message}.

@@ -5,7 +5,7 @@ CREATE TABLE twtasks.duty (
 	problem			text,						-- The reason why the last call failed; NULL: it succeeded
 	CONSTRAINT duty_pkey PRIMARY KEY (name)
 );
-COMMENT ON TABLE twtasks.duty IS 'Duties that other extensions bring, those of the history, and whether they are done';
+COMMENT ON TABLE twtasks.duty IS 'Duties that other extensions bring, duties of the history, and whether they are done';
 
 /*
  * twtasks_internal.call_duty(name)

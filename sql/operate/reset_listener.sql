@@ -22,8 +22,8 @@ COMMENT ON VIEW twtasks.listeners IS 'Where listeners stand in the partitions of
  *		offset: it goes there with its next messages, and from a standstill in up to half
  *		a minute.
  *
- *		A message that is taken again gives a second task, unless its key is that of
- *		a task that is kept.
+ *		A message that is taken again gives a second task, unless a task
+ *		with its key is kept.
  *
  * Parameters
  *		offset		of the next message; NULL: forget the partition, so that the

@@ -89,7 +89,7 @@ END $$;
  *		false if the bucket is not configured
  *
  * Errors
- *		22023			a name is not that of an option, or NULL
+ *		22023			a name does not name an option, or is NULL
  *
  * Writes		twtasks.bucket_policy, twtasks.policy_audit
  * Locks		row lock

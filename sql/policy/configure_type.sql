@@ -280,7 +280,7 @@ END $$;
  *		false if the pattern is not configured
  *
  * Errors
- *		22023			a name is not that of an option
+ *		22023			a name does not name an option
  *
  * Writes		twtasks.type_policy, twtasks.policy_audit
  * Locks		row lock

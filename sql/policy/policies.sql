@@ -63,7 +63,7 @@ CREATE TRIGGER config_changed
 	AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON twtasks.type_policy
 	FOR EACH STATEMENT EXECUTE FUNCTION twtasks_internal.config_changed();
 
-/* The bucket "default" needs no row, which would clash with that of a restore. */
+/* The bucket "default" needs no row, which would clash with the row of a restore. */
 CREATE TABLE twtasks.bucket_policy (
 	name			text COLLATE "C" NOT NULL,	-- Name in add_task() and in the buckets of a sidecar
 	description		text,						-- Purpose of the bucket, in words

@@ -6,8 +6,8 @@
  *		database happen exactly once.  Each function runs in its own
  *		subtransaction; if it fails, only its own effects are undone.
  *
- *		Call it in a session other than that of start_node(), where advisory
- *		locks that a function takes in the session would stay.
+ *		Do not call it in the session of start_node(): there advisory locks
+ *		that a function takes in the session would stay.
  *
  * Parameters
  *		function		takes (twtasks.task_input), returns twtasks.task_result or

@@ -19,7 +19,8 @@
  *											that; then every result but done and
  *											delete becomes cancelled
  *		delays_ms		retry, repeat and release: 0 or more, NULL as 0; accepted: the
- *						deadline if more than 0, but not after that of the grab
+ *						deadline if more than 0, but not after the deadline of the
+ *						grab
  *		messages		NULL, or text that is kept with the task; a long text is cut in
  *						the middle
  *		incarnation		the node that finishes; NULL for somebody who finishes an

@@ -77,7 +77,7 @@ store_check(void)
 	PreventCommandIfParallelMode("twtasks.add_task()");
 }
 
-/* After an error the labels are still those of the table before. */
+/* After an error the labels still belong to the table before. */
 static void
 find_labels(Oid table)
 {

@@ -17,7 +17,8 @@
 typedef struct Successors
 {
 	Jsonb	   *tasks;			/* as in add_tasks(jsonb) */
-	Datum		context;		/* that of the task whose handler replied */
+	Datum		context;		/* the context of the task whose handler
+								 * replied */
 	bool		has_context;
 } Successors;
 
@@ -25,7 +26,7 @@ typedef struct Successors
  * Checks them, in the name of the role that caller.h has noted.  With a patience
  * the functions of policies have a time limit.
  *
- * Errors: those of add_tasks(jsonb), and 42501 if that role may not call it
+ * Errors: as add_tasks(jsonb), and 42501 if that role may not call it
  */
 extern Batch *successors_check(const Successors *all, int n, int patience_ms);
 

@@ -20,14 +20,14 @@
 
 typedef struct Fill Fill;
 
-/* Defaults are those of the whole, as in an INSERT into it. */
+/* The whole gives the defaults, as in an INSERT into it. */
 extern Fill *fill_open(ResultRelInfo *info, EState *estate, Relation whole, const ShapeMap *map);
 
 /*
  * Fills a virtual row.  Our columns have their values, and what the row points
  * to is valid until the next call.
  *
- * Errors: 23502, and those of users' expressions
+ * Errors: 23502, and errors of users' expressions
  */
 extern void fill_insert(Fill *fill, TupleTableSlot *row);
 extern void fill_update(Fill *fill, TupleTableSlot *row);

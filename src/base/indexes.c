@@ -18,8 +18,8 @@
 #include "base/path.h"
 
 /*
- * The live table, the history, its part of this day, and that of yesterday
- * around midnight.
+ * The live table, the history, its part of this day, and around midnight its part of
+ * yesterday.
  */
 #define TABLES_MAX 6
 

@@ -7,8 +7,8 @@
  *
  * Most of our functions pin search_path by a SET clause.  That costs a call
  * more than the rest of an add, so add_task() has none, and pins the path only
- * when a statement or a function of a user may run: that of a policy, of a
- * trigger or of its WHEN clause, or of an index, also while an index is read.
+ * when a statement or a function of a user may run: for a policy, a trigger
+ * or its WHEN clause, or an index, also while an index is read.
  *
  *-------------------------------------------------------------------------
  */

@@ -56,7 +56,7 @@ extern void target_check(Relation relation);
  * Puts into a virtual row what the statement would: see fill.h.  The row is
  * valid until the next call.
  *
- * Errors: 23502, those of users' expressions, and 55000 for an update or delete
+ * Errors: 23502, errors of users' expressions, and 55000 for an update or delete
  * that a publication needs an identity for
  */
 extern void target_will_insert(Target *target, TupleTableSlot *row);

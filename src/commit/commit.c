@@ -20,8 +20,8 @@
  *
  * Entries stand in order of time in one array in TopTransactionContext, each
  * with the id of its subtransaction.  Such ids only grow.  So when a
- * subtransaction aborts, its entries and those of its committed children are
- * exactly the tail whose ids are not below its own.  A subtransaction that
+ * subtransaction aborts, its entries and the entries of its committed children
+ * are exactly the tail whose ids are not below its own.  A subtransaction that
  * commits needs no work.
  *
  *-------------------------------------------------------------------------

@@ -47,10 +47,10 @@
 #include "policy/policy.h"
 #include "policy/time_limit.h"
 
-/* Number of arguments before those of grab_tasks(). */
+/* Number of arguments before the arguments of grab_tasks(). */
 #define GRAB_ARGS 2
 
-/* Arguments after those of grab_tasks(). */
+/* Arguments after the arguments of grab_tasks(). */
 #define ARG_RETRY (GRAB_ARGS + 8)
 #define ARG_GRABBED (GRAB_ARGS + 10)
 
@@ -218,7 +218,7 @@ check_cancelled(const Execution *execution)
 	plan_end(pinned);
 }
 
-/* Finishes those of n tasks that succeeded and are not finished yet. */
+/* Finishes the tasks that succeeded and are not finished yet. */
 static void
 finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 {

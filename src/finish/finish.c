@@ -211,7 +211,7 @@ ask_function(const char *function, TupleTableSlot *row, Rows *rows, TimestampTz 
 }
 
 /*
- * Puts the judgements into the call; ask: also those of functions.  These may
+ * Puts the judgements into the call; ask: functions judge, too.  Functions may
  * take long, so no row is locked yet.  A task that the caller may no longer finish
  * keeps its result.
  */

@@ -123,7 +123,7 @@ set_row(const FinishCall *call, const Try *try, const Change *change, TupleTable
 		row_set(row, TASK_ERROR, PointerGetDatum(message));
 }
 
-/* The handler has ended, so the deadline of its try is not that of the next finish. */
+/* The handler has ended, so the deadline of its try does not bind the next finish. */
 static void
 set_later(const Change *change, TupleTableSlot *row)
 {

@@ -34,8 +34,8 @@
 
 /*
  * How long the tasks of replies wait for a key that an open transaction claims:
- * those of the whole statement, and those of each task that ends alone, since
- * there may be hundreds.  All outcomes of the statement wait with them.
+ * in a statement that ends all its tasks at once, and in one that ends each alone,
+ * since there may be hundreds.  All outcomes of the statement wait with them.
  */
 #define KEY_PATIENCE_MS 5
 #define LONE_PATIENCE_MS 1

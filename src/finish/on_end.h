@@ -74,7 +74,7 @@ extern void ends_add(Ends *ends, Datum task);
 
 /*
  * Tasks to add with the end of a task that became DONE, whose context is given.
- * A failure of this counts like that of a function.
+ * A failure of this counts as a failure of a function.
  */
 extern void ends_add_successors(Ends *ends, Jsonb *tasks, Datum context, bool has_context);
 

@@ -32,7 +32,7 @@ typedef struct KnownType
 	TypePolicy	policy;
 } KnownType;
 
-/* The policies of types, without those of their buckets. */
+/* The policies of types, without the policies of their buckets. */
 typedef struct Kept
 {
 	MemoryContext context;
@@ -103,7 +103,7 @@ take_function(const char **function, const char *option)
 		*function = strcmp(option, "none") == 0 ? NULL : option;
 }
 
-/* An option of this rule replaces that of less special rules. */
+/* An option of this rule replaces the same option of less special rules. */
 static void
 take_options(TypePolicy *policy, const TypePolicy *options)
 {

@@ -68,7 +68,7 @@ type_by_name(const char *name)
 	return shape_type(name);
 }
 
-/* Types by name, because those of our schema have no fixed oid. */
+/* Types by name, because types of our schema have no fixed oid. */
 static Signature
 signature_of(const Hook *hook, Oid *args)
 {

@@ -23,7 +23,7 @@
 #include "policy/time_limit.h"
 #include "policy/try_call.h"
 
-/* The parameters of SQL's try_call() before those of the function. */
+/* The parameters of SQL's try_call() before the function's own. */
 #define CALL_FIXED_ARGS 1
 
 /* Columns of its result. */
@@ -138,7 +138,7 @@ typedef struct Tried
 	bool		isnull;
 } Tried;
 
-/* Functions of our schema alone are called so; call_function() calls those of users. */
+/* Only functions of our schema are called so; call_function() calls users' functions. */
 static void
 call_tried(void *arg)
 {

@@ -29,7 +29,7 @@
 #include "policy/time_limit.h"
 #include "policy/user_function.h"
 
-/* The parameters of call_function() before those of the function. */
+/* The parameters of call_function() before the function's own. */
 #define CALL_FIXED_ARGS 4
 
 /* Looks at the catalog only, so the caller's rights do not matter. */

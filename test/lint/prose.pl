@@ -4,8 +4,8 @@
 # prints file:line: message for these faults:
 #
 #	a sentence that begins with a word that makes readers guess its noun
-#	in pages: "that of" in place of a noun, a noun that is negated, a change that is
-#	announced and not told
+#	"that of" in place of a noun, in pages and in comments of src, sql and extensions
+#	in pages: a noun that is negated, a change that is announced and not told
 #	a name of a file that does not exist; a file of the server's is named after
 #	"PostgreSQL's"
 #
@@ -196,6 +196,23 @@ sub find_beginnings
 	return @found;
 }
 
+# "that of" and the like, also across the end of a line.
+sub find_riddles
+{
+	my ($paragraph) = @_;
+	my @found;
+	my $before = '';
+
+	for (@$paragraph)
+	{
+		my ($number, $text) = @$_;
+
+		push @found, [ $number, $1 ] if "$before $text" =~ /\b((?:that|those|these) of)\b/i;
+		$before = $text =~ /(\S+)$/ ? $1 : '';
+	}
+	return @found;
+}
+
 # Names of files in a comment that neither we nor the system's headers have.
 sub find_names
 {
@@ -245,6 +262,7 @@ for my $file (@ARGV)
 	my $text = slurp($file);
 
 	my $is_page = $file =~ m{^(?!bench/|docs/coverage).*\.md$};
+	my $is_product = $file =~ m{^(?:src|sql|extensions)/};
 
 	print "$file:$_->[0]: \"$_->[1]\": name the thing, and say what it does\n"
 		for $is_page ? find_habits($text) : ();
@@ -254,6 +272,7 @@ for my $file (@ARGV)
 		for my $paragraph (paragraphs(@$comment))
 		{
 			print "$file:$_->[0]: a sentence begins with \"$_->[1]\"\n" for find_beginnings($paragraph);
+			print "$file:$_->[0]: \"$_->[1]\": name the thing\n" for $is_product ? find_riddles($paragraph) : ();
 		}
 	}
 }
