@@ -15,11 +15,7 @@ OBJS += $(FRAME)					# lines in and out, a task and what became of it
 OBJS += worker_hello.o				# ... a hello
 OBJS += worker_fault.o				# ... and what is wrong with it
 
-# The build takes also the files that the list lacks; a lint reports them.
-UNLISTED := $(sort $(filter-out $(OBJS),$(patsubst %.c,%.o,$(wildcard *.c))))
-OBJS += $(UNLISTED)
-
-.PHONY: all install uninstall clean unlisted
+.PHONY: all install uninstall clean
 all: $(NAME)
 
 $(NAME): $(OBJS) $(PARTS)
@@ -32,9 +28,6 @@ vpath %.c ../lib
 
 $(OBJS): | $(PARTS)
 -include $(OBJS:.o=.d)
-
-unlisted:
-	@echo $(UNLISTED)
 
 install: all
 	install -D -m 755 $(NAME) '$(DESTDIR)$(PREFIX)/bin/$(NAME)'

@@ -5,14 +5,22 @@
 
 . "$(dirname "$0")/lib.bash"
 
+# listed FOLDER PREFIX MAKEFILE... -- the names there begin with the prefix
+listed()
 {
-	for makefile in lib/Makefile sidecar/Makefile workers/*/Makefile; do
-		for object in $(make -s -C "${makefile%/Makefile}" unlisted); do
-			echo "$makefile:1: $object has no place in the list of objects"
-		done
+	local file object
+
+	for file in $(files "$1" -- '*.c'); do
+		object=$2${file#"$1/"}
+		grep -qE "^[A-Z]+ [:+?]?=(.*[[:space:]])?${object%.c}\.o([[:space:]]|\$)" "${@:3}" ||
+			echo "$3:1: ${object%.c}.o has no place in the list of objects"
 	done
-	for file in $(files src -- '*.c'); do
-		grep -q "^OBJS += ${file%.c}\.o\b" extension.mk ||
-			echo "extension.mk:1: ${file%.c}.o has no place in the list of objects"
-	done
+}
+
+{
+	listed src src/ extension.mk
+	listed src/common '' lib/Makefile
+	listed workers/lib '' workers/worker.mk workers/*/Makefile
+	for folder in lib sidecar web; do listed $folder '' $folder/Makefile; done
+	for makefile in workers/*/Makefile; do listed "${makefile%/*}" '' "$makefile" workers/worker.mk; done
 } | breaches
