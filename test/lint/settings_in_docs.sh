@@ -14,22 +14,26 @@ settings()
 
 keys()
 {
-	files lib sidecar web workers -- '*.c' | xargs -r perl -ne '
+	files "${programs[@]}" -- '*.c' | xargs -r perl -ne '
 		print "$ARGV:$.: $1\n" if /^\s*\{?\s*"([a-z_]+)",\s*OPTION_/;
 		close ARGV if eof'
 }
 
 options()
 {
-	files lib sidecar web workers -- '*.c' | xargs -r perl -ne '
+	files "${programs[@]}" -- '*.c' | xargs -r perl -ne '
 		print "$ARGV:$.: --$1\n" if /\{\s*"([a-z-]+)"\s*,\s*(no|required|optional)_argument/;
 		close ARGV if eof'
 }
 
-# The rows of twtasks.warnings
+# The rows of twtasks.warnings, of which some have one of several names
 warnings()
 {
-	perl -ne "print qq{\$ARGV:\$.: \$1\n} if /SELECT '([a-z ]+)'(?: AS warning)?,/; close ARGV if eof" \
+	perl -0777 -ne '
+		while (/SELECT\s+(CASE\b.*?\bEND|\x27[a-z0-9 ]+\x27)(?: AS warning)?,/gs) {
+			my ($row, $line) = ($1, 1 + (substr($_, 0, $-[0]) =~ tr/\n//));
+			print "$ARGV:$line: $1\n" while $row =~ /(?:^|THEN |ELSE )\x27([a-z0-9 ]+)\x27/g;
+		}' \
 		sql/watch/blockers.sql sql/watch/standstill.sql sql/watch/warnings.sql extensions/*/views.sql
 }
 
