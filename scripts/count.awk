@@ -4,7 +4,8 @@
 # "passed failed skipped"; to the file named by skips, one line per skip: the
 # test file, or the test's name where no file was announced, a tab, the reason.
 # To the file named by failures, one line per failure: the file, if one was
-# announced, and the test's name, or the last words of a file that broke off.
+# announced, and the test's name, or the last words of a file that broke off, or its
+# last test.
 #
 # A file that broke off before or after its tests is one failure more.
 
@@ -21,7 +22,7 @@
 /^ok [0-9]/ && /# *[Ss][Kk][Ii][Pp]/ { skip($0); next }
 /^1\.\.0 *# *[Ss][Kk][Ii][Pp]/ { skip($0); next }
 /^not ok [0-9].*# *TOD[O]/ { passed++; next }
-/^ok [0-9]/ { passed++; next }
+/^ok [0-9]/ { passed++; seen[file] = $0; next }
 /^not ok [0-9]/ { fail(file, $0); next }
 
 # pg_regress before version 16
@@ -32,7 +33,7 @@
 /^Dubious, |^Test Summary Report/ { file = ""; next }
 / \(Wstat: .*Failed: [0-9]+\)/ { name = $1; next }
 /^  Parse errors: Bad plan/ && !bad[name] { fail(name, $0) }
-/^  (Parse errors|Non-zero (exit|wait) status):/ && !bad[name] { fail(name, "broke off: " last[name]) }
+/^  (Parse errors|Non-zero (exit|wait) status):/ && !bad[name] { fail(name, "broke off: " (last[name] != "" ? last[name] : seen[name])) }
 
 /[^ ]/ { last[file] = $0 }
 

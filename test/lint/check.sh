@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+#
+# scripts/check counts each skipped test with its file and its reason, and in CI allows
+# those that test/allowed-skips has.  It names a unit test that hangs.  A signal ends
+# it soon, and all that it has started.
+
+. "$(dirname "$0")/lib.bash"
+. scripts/check
+
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+output=$place
+
+# says WHAT EXPECTED... -- compares these lines with the input
+says()
+{
+	diff <(printf '%b\n' "${@:2}") - | sed -n "s,^[<>],scripts/check:1: $1: &,p"
+}
+
+count()
+{
+	awk -v skips=/dev/stdout -v failures=/dev/stdout -f scripts/count.awk
+}
+
+skips()
+{
+	cat <<-'END'
+		test/t/1.pl .. skipped: not built
+		test/t/2.pl ..
+		ok 1 - a claim
+		ok 2 # skip not installed
+		ok 3 - its name # SKIP not there
+		1..3
+	END
+}
+
+# Files that may be skipped, of some
+permitted()
+{
+	local root=$place file
+
+	mkdir -p "$root/test"
+	printf '%b\n' '# one.pl\ta comment' 'one*.pl\ta reason' 'two.pl' 'three.pl\ta reason\tWITH_THREE=no' >"$root/test/allowed-skips"
+	for file in one.pl one_more.pl two.pl three.pl four.pl; do
+		! allowed $file || echo $file
+	done
+}
+
+hanging()
+{
+	printf '%s\n' '#!/bin/sh' "trap '' TERM" 'echo ok 1 - begins' 'tail -f /dev/null' >"$place/hangs"
+	chmod +x "$place/hangs"
+	prove -v --exec 'test/unit/tap.sh 1' "$place/hangs" 2>&1 || true
+}
+
+# The second process has a group of its own, and its parent ends first.
+broken_off()
+{
+	mkfifo "$place/begun"
+	(
+		trap end_tests EXIT
+		trap 'exit 143' TERM
+		logged broken sh -c "timeout 600 sh -c 'trap \"echo ended >$place/ended; exit\" TERM; echo >$place/begun; tail -f /dev/null & wait' & wait"
+	) >/dev/null 2>&1 &
+	read -r <"$place/begun"
+	kill $!
+	wait $! || echo $?
+	cat "$place/ended"
+}
+
+{
+	skips | count | says skips 'test/t/1.pl\tnot built' 'test/t/2.pl\tnot installed' 'test/t/2.pl\tnot there' '1 0 3'
+	permitted | says 'allowed skips' one.pl one_more.pl
+	WITH_THREE=no permitted | says 'allowed skips of a build' one.pl one_more.pl three.pl
+	hanging | count | says 'a test that hangs' "$place/hangs: broke off: ok 1 - begins" '1 1 0'
+	broken_off | says 'a signal' 143 ended
+} | breaches
