@@ -14,7 +14,7 @@ statement='"\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|ALTER|DROP|LISTEN|
 
 calls()
 {
-	files src lib sidecar web workers -- '*.[ch]' | xargs -r perl test/lint/code.pl --no-strings |
+	files "${product[@]}" -- '*.[ch]' | xargs -r perl test/lint/code.pl --no-strings |
 		perl -ne "print \"\$1: \$2() is banned\n\"
 			if /^([^:]+:\d+):.*?(?<![\w.>])($banned)\s*\(/;
 			print \"\$1: \$2() outside of spawn.c and hello.c\n\"
@@ -24,7 +24,7 @@ calls()
 
 built_statements()
 {
-	files src lib sidecar web workers -- '*.c' | xargs -r perl -ne "
+	files "${product[@]}" -- '*.c' | xargs -r perl -ne "
 		\$excused = \$. if /lint: sql/;
 		print \"\$ARGV:\$.: SQL built by printf\n\"
 			if (/$builders\s*\(/ || \$builder) && /$statement.*%/ && \$. - (\$excused // -9) > 3;

@@ -9,7 +9,7 @@ need cppcheck
 
 findings()
 {
-	files src lib sidecar web workers -- '*.c' | xargs -r cppcheck -q -j "$(nproc)" --std=c11 \
+	files "${product[@]}" -- '*.c' | xargs -r cppcheck -q -j "$(nproc)" --std=c11 \
 		--enable=warning,performance,portability --inline-suppr \
 		--suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerArithmetic \
 		--suppress=normalCheckLevelMaxBranches \

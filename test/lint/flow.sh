@@ -8,7 +8,7 @@
 # Lines as file:line: name
 named_in_headers()
 {
-	files src lib sidecar web workers sql -- '*.[ch]' '*.sql' | xargs -r perl -ne '
+	files "${product[@]}" sql -- '*.[ch]' '*.sql' | xargs -r perl -ne '
 		if (/^\s*\*\s+(from|to):\s/) {
 			print "$ARGV:$.: $1\n" while /([\w\/.*-]+\.(?:c|h|sql))\b/g;
 		}
@@ -27,7 +27,7 @@ named_in_page()
 exists()
 {
 	compgen -G "$1" >/dev/null || compgen -G "$2/$1" >/dev/null ||
-		[ -n "$(find src lib sidecar web workers -path "*/$1" -print -quit)" ]
+		[ -n "$(find "${product[@]}" -path "*/$1" -print -quit)" ]
 }
 
 {

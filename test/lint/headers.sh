@@ -29,7 +29,7 @@ check()
 		command -v $compiler >/dev/null || continue
 		mapfile -t extension < <(make -s -f extension.mk flags CC=$compiler | xargs -n 1)
 		mapfile -t sidecar < <(make -s -C sidecar flags CC=$compiler TOP="$PWD" | xargs -n 1)
-		for header in $(files src lib sidecar web workers test/unit -- '*.h'); do
+		for header in $(files "${product[@]}" test/unit -- '*.h'); do
 			case $header in
 				src/*) check $compiler "$header" "${extension[@]}" ;;
 				*) check $compiler "$header" "${sidecar[@]}" ;;

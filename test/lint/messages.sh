@@ -5,9 +5,9 @@
 . "$(dirname "$0")/lib.bash"
 
 {
-	files src lib sidecar web workers -- '*.c' '*.h' | xargs -r perl test/lint/messages.pl c
+	files "${product[@]}" -- '*.c' '*.h' | xargs -r perl test/lint/messages.pl c
 	# A reader calls what a hint says.
-	files src lib sidecar web workers sql extensions -- '*.c' '*.h' '*.sql' | matches 'see twtasks[.][a-z_]+[(][)]' |
+	files "${product[@]}" sql extensions -- '*.c' '*.h' '*.sql' | matches 'see twtasks[.][a-z_]+[(][)]' |
 		sed 's/$/: name the arguments/'
 	files sql -- '*.sql' | xargs -r perl test/lint/messages.pl sql
 } | breaches

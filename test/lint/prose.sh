@@ -6,7 +6,7 @@
 
 checked=(
 	docs examples scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk
-	sql extensions src lib sidecar web workers
+	sql extensions "${product[@]}"
 )
 
 # Generated pages repeat comments of sql/.  Scripts may have no extension.

@@ -18,6 +18,6 @@ unmapped()
 }
 
 {
-	files src lib sidecar web workers -- '*.c' '*.h' | xargs -r perl test/lint/rooms.pl test/lint/rooms.txt
+	files "${product[@]}" -- '*.c' '*.h' | xargs -r perl test/lint/rooms.pl test/lint/rooms.txt
 	unmapped
 } | breaches

@@ -49,12 +49,14 @@ long_files()
 # Files that are included by one module only.
 parts_of_one()
 {
-	files src lib sidecar web workers -- '*.[ch]' | xargs -r grep -H '^#include "' | perl -ne '
+	files "${product[@]}" -- '*.[ch]' | xargs -r grep -H '^#include "' | perl -ne '
 		my ($from, $name) = m{^(\S+?)\.[ch]:#include "([^"]+)\.h"} or next;
 		my ($to) = grep { -e "$_.c" } (split m{/}, $from)[0] . "/$name", "lib/$name", "src/$name", $name or next;
 		$users{$to}{$from} = 1 unless $to eq $from;
 		END { print map { "$_.c\n" } grep { 1 == keys %{ $users{$_} } } sort keys %users }'
 }
+
+single=$(parts_of_one)
 
 is_short()
 {
@@ -63,7 +65,7 @@ is_short()
 
 short_files()
 {
-	parts_of_one | while read -r file; do
+	for file in $single; do
 		! is_short "$file" || is_idea "$file" || echo "$file:1: a part of the one file that includes it"
 	done
 }
@@ -72,15 +74,15 @@ short_files()
 idle_ideas()
 {
 	for file in $ideas; do
-		[ -e "$file" ] && { [ "$(wc -l <"$file")" -gt 500 ] || { is_short "$file" && parts_of_one | grep -qxF "$file"; }; } ||
+		[ -e "$file" ] && { [ "$(wc -l <"$file")" -gt 500 ] || { is_short "$file" && grep -qxF "$file" <<<"$single"; }; } ||
 			echo "test/lint/ideas.txt:1: $file needs no line"
 	done
 }
 
 statistics()
 {
-	for part in src lib sidecar web workers; do
-		functions | grep "^$part/" | cut -f 4 | sort -n | awk -v part=$part '
+	for part in "${product[@]}"; do
+		functions | grep "^$part/" | cut -f 4 | sort -n | awk -v part="$part" '
 			{ n[NR] = $1 }
 			END { if (NR) printf "%s: %d functions, median %d lines, p90 %d, longest %d\n",
 				part, NR, n[int((NR + 1) / 2)], n[int(NR * 0.9 + 0.5)], n[NR] }' || true
@@ -92,7 +94,7 @@ statistics()
 	functions | awk -F '\t' '
 		$4 > 60 { printf "%s:%d: %s() has %d lines, more than 60\n", $1, $2, $3, $4 }
 		$5 > 5 && $3 !~ /_hook$/ { printf "%s:%d: %s() has %d parameters, more than 5\n", $1, $2, $3, $5 }'
-	long_files 500 src lib sidecar web workers sql extensions
+	long_files 500 "${product[@]}" sql extensions
 	long_files 700 test bench scripts examples
 	short_files
 	idle_ideas

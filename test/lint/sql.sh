@@ -50,7 +50,7 @@ counted_attributes()
 	types=$(files sql extensions -- '*.sql' |
 		xargs grep -hoE '^CREATE (TYPE [a-z_.]+ AS \(|TABLE [a-z_.]+ \()' |
 		sed -E 's/^CREATE (TYPE|TABLE) ([a-z_.]+).*/\2/' | paste -sd'|')
-	{ files sql extensions -- '*.sql'; files lib sidecar web workers -- '*.c' '*.h'; } |
+	{ files sql extensions -- '*.sql'; files "${programs[@]}" -- '*.c' '*.h'; } |
 		matches "(\\)::|CAST *\\(.* AS )($types)([^[a-z_.]|\$)" |
 		sed -E 's/^([^:]*:[0-9]+:).*/\1 call a function of constructors.sql, or assign to a variable by name, in place of a row with a cast/'
 }

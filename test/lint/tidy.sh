@@ -20,7 +20,7 @@ findings()
 	FLAGS=$(make -s -f extension.mk flags CC=clang)
 	files src -- '*.c' | tidy
 	FLAGS=$(make -s -C sidecar flags CC=clang | sed "s,\.\./,$PWD/,g")
-	files lib sidecar web workers -- '*.c' | tidy
+	files "${programs[@]}" -- '*.c' | tidy
 }
 
 findings | sed -nE "s,^$PWD/,,; /: (warning|error): /p" | sort -u | breaches

@@ -10,7 +10,7 @@ pattern=${version//./\\.}
 
 literals()
 {
-	files src lib sidecar web workers scripts Makefile extension.mk -- '*' |
+	files "${product[@]}" scripts Makefile extension.mk -- '*' |
 		grep -Ev '\.(o|d|a)$|/twtasksd$' |
 		matches "[\"']${pattern}[\"']|twtasks--${pattern}\b" |
 		sed -E 's/^([^:]+:[0-9]+):.*/\1: the version is in twtasks.control/'
