@@ -296,7 +296,7 @@ END $$;
  *
  * Returns
  *		where the listener must go on: to_offset.  An offset between: the message
- *		there failed, and those before it were taken.  Any other offset: the partition
+ *		there failed, and the ones before it were taken.  Any other offset: the partition
  *		did not stand at from_offset, and this call did nothing
  *
  * Errors

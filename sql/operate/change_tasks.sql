@@ -173,8 +173,8 @@ END $$;
 /*
  * twtasks.change_tasks(action, pattern, ...)
  *
- *		Takes the same action, one of those above, on all tasks that match a
- *		filter, and reports the outcome for each task.
+ *		Makes the same change to all tasks that match a filter, and reports the outcome
+ *		for each task.
  *
  * Parameters
  *		action		'resume', 'reschedule', 'cancel', 'fail', 'hold', 'release' or

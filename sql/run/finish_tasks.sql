@@ -111,8 +111,8 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
  *		as they were given to finish_tasks()
  *
  * Returns
- *		ids, also of tasks that left no trace; none of those if this database does not
- *		know the incarnation
+ *		ids, also of tasks that left no trace, unless this database does not know the
+ *		incarnation
  *
  * Locks		none
  */

@@ -148,7 +148,7 @@ END $$;
  * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key,
  *				twtasks.audit, twtasks.cancel_request, twtasks.schedule,
  *				twtasks.schedule_run, twtasks.slot_use, twtasks.test_clock
- * Locks		those tables exclusively
+ * Locks		these tables exclusively
  */
 CREATE FUNCTION twtasks.reset_tasks()
 RETURNS bigint

@@ -31,8 +31,8 @@ COMMENT ON VIEW twtasks.monitor IS 'The last count of the leading sidecar, about
  * twtasks_internal.monitor_tasks()
  *
  *		Counts as count_tasks() and find_stuck() do, and stores the figures in
- *		twtasks.monitor.  If more tasks are HELD than those count, it reads all
- *		of them to find tasks in ERROR.
+ *		twtasks.monitor.  If more tasks are HELD than these functions count, it reads
+ *		all of them to find tasks in ERROR.
  *
  * Returns
  *		errors, stuck	numbers of tasks in ERROR and of stuck tasks; 0 if this database
