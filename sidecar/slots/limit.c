@@ -515,10 +515,16 @@ limit_offer(Limit *limit, int turns, TurnsSource source)
 	return offered != TURNS_USELESS;
 }
 
+bool
+limits_have_freed(Limits *limits)
+{
+	return !dlist_is_empty(&limits->freed);
+}
+
 void
 limits_take_freed(Limits *limits, LimitFreed fn, void *arg)
 {
-	while (!dlist_is_empty(&limits->freed))
+	while (limits_have_freed(limits))
 	{
 		Limit	   *limit = dlist_container(Limit, freed_node,
 											dlist_pop_head_node(&limits->freed));

@@ -81,7 +81,11 @@ extern void limits_tick(Limits *limits);
  */
 typedef void (*LimitFreed) (void *arg, Limit *limit, int freed, bool is_wanted);
 
-/* Calls fn for each shared limit that had slots freed since the last call. */
+/*
+ * Calls fn for each shared limit that had slots freed since the last call;
+ * limits_have_freed(): whether there is any.
+ */
+extern bool limits_have_freed(Limits *limits);
 extern void limits_take_freed(Limits *limits, LimitFreed fn, void *arg);
 
 /* ---- a limit ---- */

@@ -7,10 +7,6 @@
  */
 #include "base/port.h"
 
-#include "base/log.h"
-#include "common/hashfn.h"
-#include "common/limit_pattern.h"
-#include "common/logging.h"
 #include "calls/calls.h"
 #include "slots/offers.h"
 
@@ -18,39 +14,25 @@
 #define AGAIN_US MS_TO_US(2)
 #define OFFERS_AHEAD 2
 
-/* The freed slots of one limit, to be reported to the database. */
+/* Notifications may be forged, so there may be any number. */
+#define TOLD_MAX 1000
+
+/* Slots of one limit, to be reported to the database. */
 typedef struct Offer
 {
-	char	   *name;
+	char		name[LIMIT_NAME_MAX + 1];
 	int			freed;
 	bool		is_wanted;		/* a task here waits for a slot */
-	uint32		hash;
-	char		status;
 } Offer;
 
-#define SH_PREFIX named
-#define SH_ELEMENT_TYPE Offer
-#define SH_KEY_TYPE char *
-#define SH_KEY name
-#define SH_HASH_KEY(tb, key) hash_bytes((const uint8 *) key, strlen(key))
-#define SH_EQUAL(tb, a, b) (strcmp(a, b) == 0)
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, element) (element)->hash
-#define SH_SCOPE static inline
-#define SH_RAW_ALLOCATOR pg_malloc0
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-/*
- * The offers of one statement by limit name.  Unanswered offers are sent
- * again.
- */
-typedef struct OfferCall
+/* The offers of one call. */
+typedef struct OfferList
 {
 	Offers	   *offers;
-	named_hash *named;
-} OfferCall;
+	Offer	   *all;
+	int			n;
+	int			room;
+} OfferList;
 
 struct Offers
 {
@@ -62,35 +44,40 @@ struct Offers
 	void	   *arg;
 	Pg		   *pg;
 	LoopTimer  *again;
-	named_hash *waiting;
+	OfferList  *waiting;
 };
 
-static Offer *
-add_offer(named_hash * named, const char *name, int freed)
+static OfferList *
+new_list(Offers *offers)
 {
-	Offer	   *offer = named_lookup(named, unconstify(char *, name));
-	bool		found;
+	OfferList  *list = palloc0(sizeof(OfferList));
 
-	if (offer == NULL)
-	{
-		offer = named_insert(named, pstrdup(name), &found);
-		offer->freed = 0;
-		offer->is_wanted = false;
-	}
-	offer->freed += freed;
-	return offer;
+	list->offers = offers;
+	return list;
 }
 
 static void
-clear(named_hash * named)
+free_list(OfferList *list)
 {
-	named_iterator iter;
+	pfree(list->all);
+	pfree(list);
+}
+
+static void
+add_offer(Offers *offers, const char *name, int freed, bool is_wanted)
+{
+	OfferList  *list = offers->waiting;
 	Offer	   *offer;
 
-	named_start_iterate(named, &iter);
-	while ((offer = named_iterate(named, &iter)) != NULL)
-		pfree(offer->name);
-	named_reset(named);
+	if (list->n == list->room)
+	{
+		list->room = Max(16, list->room * 2);
+		list->all = repalloc(list->all, list->room * sizeof(Offer));
+	}
+	offer = &list->all[list->n++];
+	strlcpy(offer->name, name, sizeof(offer->name));
+	offer->freed = freed;
+	offer->is_wanted = is_wanted;
 }
 
 /* ---- from the database ---- */
@@ -104,28 +91,26 @@ on_turn(Offers *offers, const char *name, int turns)
 		(void) limit_offer(limit, turns, TURNS_ANSWERED);
 }
 
+/* The rows are in the order of the offers. */
 static void
 on_offered(void *arg, PgOutcome outcome, PGresult *result)
 {
-	OfferCall  *call = arg;
-	Offers	   *offers = call->offers;
+	OfferList  *list = arg;
+	Offers	   *offers = list->offers;
 
-	for (int i = 0; outcome == PG_DONE && i < PQntuples(result); i++)
+	for (int i = 0; outcome == PG_DONE && i < Min(PQntuples(result), list->n); i++)
 	{
-		char	   *name = PQgetvalue(result, i, OFFER_NAME);
-		Offer	   *offer = named_lookup(call->named, name);
+		const Offer *offer = &list->all[i];
 
 		if (!PQgetisnull(result, i, OFFER_TURNS))
-			on_turn(offers, name, wire_get_int(result, i, OFFER_TURNS));
-		else if (offer != NULL)
+			on_turn(offers, offer->name, wire_get_int(result, i, OFFER_TURNS));
+		else
 		{
-			add_offer(offers->waiting, name, offer->freed)->is_wanted |= offer->is_wanted;
+			add_offer(offers, offer->name, offer->freed, offer->is_wanted);
 			loop_timer_start(offers->again, AGAIN_US);
 		}
 	}
-	clear(call->named);
-	named_destroy(call->named);
-	pfree(call);
+	free_list(list);
 }
 
 /* If this node cannot use the turns, it hands them on. */
@@ -144,8 +129,8 @@ offers_read(Offers *offers, const char *payload)
 		return;
 	limit = type_limits_find_shared(offers->limits, rest + 1);
 	if ((limit == NULL || !limit_offer(limit, (int) turns, TURNS_TOLD)) &&
-		limit_pattern_valid(rest + 1, strlen(rest + 1)))
-		(void) add_offer(offers->waiting, rest + 1, (int) turns);
+		limit_pattern_valid(rest + 1, strlen(rest + 1)) && offers->waiting->n < TOLD_MAX)
+		add_offer(offers, rest + 1, (int) turns, false);
 	loop_want_turn(offers->loop);
 }
 
@@ -168,36 +153,28 @@ offers_refused(Offers *offers, const char *name, int64 again_us)
 static void
 note_freed(void *arg, Limit *limit, int freed, bool is_wanted)
 {
-	add_offer(((Offers *) arg)->waiting, limit_name(limit), freed)->is_wanted |= is_wanted;
+	add_offer(arg, limit_name(limit), freed, is_wanted);
 }
 
 static void
 send_offers(Offers *offers)
 {
-	OfferCall  *call = palloc(sizeof(OfferCall));
-	named_iterator iter;
-	Offer	   *offer;
+	OfferList  *list = offers->waiting;
 	WireParams	params;
-	int			n = offers->waiting->members;
 
-	call->offers = offers;
-	call->named = offers->waiting;
-	offers->waiting = named_create(16, NULL);
+	offers->waiting = new_list(offers);
 	wire_init(&params);
-	wire_add_array(&params, WIRE_TEXT, n);
-	named_start_iterate(call->named, &iter);
-	while ((offer = named_iterate(call->named, &iter)) != NULL)
-		wire_text(&params, offer->name);
-	wire_add_array(&params, WIRE_INT8, n);
-	named_start_iterate(call->named, &iter);
-	while ((offer = named_iterate(call->named, &iter)) != NULL)
-		wire_int8(&params, offer->freed);
-	wire_add_array(&params, WIRE_TEXT, n);
-	named_start_iterate(call->named, &iter);
-	while ((offer = named_iterate(call->named, &iter)) != NULL)
-		wire_text(&params, offer->is_wanted ? "t" : "f");
+	wire_add_array(&params, WIRE_TEXT, list->n);
+	for (int i = 0; i < list->n; i++)
+		wire_text(&params, list->all[i].name);
+	wire_add_array(&params, WIRE_INT8, list->n);
+	for (int i = 0; i < list->n; i++)
+		wire_int8(&params, list->all[i].freed);
+	wire_add_array(&params, WIRE_TEXT, list->n);
+	for (int i = 0; i < list->n; i++)
+		wire_text(&params, list->all[i].is_wanted ? "t" : "f");
 	wire_add_int8(&params, node_incarnation(offers->node));
-	pg_send(offers->pg, &call_offer_slots, &params, on_offered, call);
+	pg_send(offers->pg, &call_offer_slots, &params, on_offered, list);
 }
 
 static void
@@ -207,17 +184,18 @@ on_state(void *arg, bool is_up)
 		loop_want_turn(((Offers *) arg)->loop);
 }
 
+/* Freed slots stay with their limits until they can be sent, so that memory is bounded. */
 void
 offers_pump(Offers *offers)
 {
-	limits_take_freed(offers->all, note_freed, offers);
-	if (offers->waiting->members == 0)
+	if (offers->waiting->n == 0 && !limits_have_freed(offers->all))
 		return;
 	pg_start(offers->pg);
-	if (pg_is_up(offers->pg) && node_incarnation(offers->node) != 0 &&
-		!loop_timer_active(offers->again) &&
-		pg_in_flight(offers->pg) < OFFERS_AHEAD)
-		send_offers(offers);
+	if (!pg_is_up(offers->pg) || node_incarnation(offers->node) == 0 ||
+		loop_timer_active(offers->again) || pg_in_flight(offers->pg) >= OFFERS_AHEAD)
+		return;
+	limits_take_freed(offers->all, note_freed, offers);
+	send_offers(offers);
 }
 
 static void
@@ -237,7 +215,7 @@ offers_open(Loop *loop, const Config *config, Node *node, Limits *all,
 	offers->all = all;
 	offers->limits = limits;
 	offers->again = loop_timer_new(loop, on_again, offers);
-	offers->waiting = named_create(16, NULL);
+	offers->waiting = new_list(offers);
 	offers->pg = pg_new(loop, config->postgres, "slots", on_state, offers);
 	pg_rest_after(offers->pg, PG_REST_US);
 	return offers;
@@ -255,7 +233,6 @@ offers_free(Offers *offers)
 {
 	pg_close(offers->pg);
 	loop_timer_free(offers->again);
-	clear(offers->waiting);
-	named_destroy(offers->waiting);
+	free_list(offers->waiting);
 	pfree(offers);
 }

@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_offers.c
+ *		Freed slots on their way to the database, and turns from there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "fake_loop.h"
+#include "fake_pg.h"
+
+#include "calls/calls.h"
+#include "slots/offers.h"
+#include "slots/slots.h"
+
+static Limits *all;
+static Limit *node;
+static TypeLimits *limits;
+static Limit *leaf;
+static Offers *offers;
+
+int64
+node_incarnation(const Node *incarnation_of)
+{
+	return 7;
+}
+
+static int64
+clock_us(void *arg)
+{
+	return 1;
+}
+
+static int
+start(void **state)
+{
+	static const Config config;
+	const LimitRule rule = {.pattern = "A", .is_shared = true, .terms = {.max = 1}};
+
+	all = limits_new(clock_us, NULL);
+	node = limit_new_root(all, "node", 0);
+	limits = type_limits_new(node);
+	type_limits_set(limits, &rule, 1);
+	leaf = type_limits_leaf(limits, "A", NULL, NULL);
+	offers = offers_open(NULL, &config, NULL, all, limits);
+	come_up(last_pg);
+	return 0;
+}
+
+static void
+ignore_freed(void *arg, Limit *limit, int freed, bool is_wanted)
+{
+}
+
+static int
+end_test(void **state)
+{
+	offers_free(offers);
+	limits_take_freed(all, ignore_freed, NULL);
+	limit_release(leaf);
+	type_limits_free(limits);
+	limit_free(node);
+	limits_free(all);
+	return 0;
+}
+
+static void
+use_slot(void)
+{
+	assert_null(slots_book(leaf, 5));
+	slots_start(leaf);
+	slots_free(leaf);
+}
+
+/* Bytes of an array on the wire before its elements, each of which has a length. */
+#define ARRAY_HEADER (5 * (int) sizeof(int32))
+
+/* How many freed slots the call under way reports for how many limits. */
+static void
+check_sent(int noffers, int freed)
+{
+	const FakeCall *call = find_call("offer_slots");
+
+	assert_non_null(call);
+	assert_int_equal((call->sizes[1] - ARRAY_HEADER) / (int) (sizeof(int32) + sizeof(int64)), noffers);
+	assert_int_equal(call->int8s[1], freed);
+}
+
+/* turns below 0: the limit is busy. */
+static void
+answer_turns(int n, int turns)
+{
+	PGresult   *result = make_result(OFFER_TURNS + 1);
+
+	for (int i = 0; i < n; i++)
+	{
+		put_text(result, i, OFFER_NAME, "A");
+		if (turns >= 0)
+			put_int4(result, i, OFFER_TURNS, turns);
+	}
+	answer("offer_slots", result);
+}
+
+/* Slots that are freed while two calls are under way go with the next one. */
+static void
+test_two_calls_at_a_time(void **state)
+{
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+	for (int i = 0; i < 2; i++)
+	{
+		use_slot();
+		offers_pump(offers);
+		check_sent(1, 1);
+	}
+	use_slot();
+	use_slot();
+	offers_pump(offers);
+	assert_int_equal(pg_in_flight(last_pg), 2);
+	answer_turns(1, 1);
+	answer_turns(1, 1);
+	offers_pump(offers);
+	check_sent(1, 2);
+	answer_turns(1, 2);
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+}
+
+static void
+test_busy_is_asked_again(void **state)
+{
+	use_slot();
+	offers_pump(offers);
+	answer_turns(1, -1);
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+	use_slot();
+	pass_us(MS_TO_US(2));
+	offers_pump(offers);
+	check_sent(2, 1);
+	answer_turns(2, 1);
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+}
+
+/* An offer is a hint: it may get lost. */
+static void
+test_lost(void **state)
+{
+	use_slot();
+	offers_pump(offers);
+	lose_calls(last_pg);
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+	use_slot();
+	offers_pump(offers);
+	check_sent(1, 1);
+}
+
+static void
+test_told_for_others(void **state)
+{
+	offers_read(offers, "8 1 A");
+	offers_read(offers, "7 0 A");
+	offers_read(offers, "7 1 ");
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+	offers_read(offers, "7 1 A");
+	offers_read(offers, "7 3 unknown");
+	offers_pump(offers);
+	check_sent(2, 3);
+}
+
+static void
+test_flood_of_notifications(void **state)
+{
+	for (int i = 0; i < 100000; i++)
+		offers_read(offers, "7 1 unknown");
+	use_slot();
+	offers_pump(offers);
+	check_sent(1001, 1);
+}
+
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT(test_two_calls_at_a_time),
+		UNIT(test_busy_is_asked_again),
+		UNIT(test_lost),
+		UNIT(test_told_for_others),
+		UNIT(test_flood_of_notifications),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
