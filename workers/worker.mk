@@ -8,10 +8,11 @@ include $(TOP)/lib/flags.mk
 include $(TOP)/lib/parts.mk
 
 # From workers/lib; a program without tasks has another frame.
-FRAME ?= worker_main.o task_line.o worker_reply.o
+FRAME ?= worker_line.o task_line.o worker_reply.o
 
 OBJS += main.o
-OBJS += $(FRAME)					# lines in and out, a task and what became of it
+OBJS += helper_main.o				# lines in and out
+OBJS += $(FRAME)					# ... a task and what became of it
 OBJS += worker_hello.o				# ... a hello
 OBJS += worker_fault.o				# ... and what is wrong with it
 

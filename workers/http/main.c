@@ -7,34 +7,29 @@
  */
 #include "base/port.h"
 
+#include "base/program.h"
 #include "workers/http/requests.h"
-#include "workers/lib/worker_main.h"
+#include "workers/lib/helper_main.h"
+#include "workers/lib/worker_line.h"
 
 #define USAGE \
 	"twtasks-http sends tasks of a twtasks sidecar as HTTP requests.\n" \
 	"It is started by twtasksd, for handlers with \"http\" in its configuration.\n\n" \
 	"Usage: twtasks-http [--check | --help | --version]\n"
 
+HELLO_SETTINGS(http_settings);
+
 static void *
-settings_new(const char *hello, WorkerFault *fault)
+begin(HelperMain *frame, void *settings)
 {
-	return http_settings_new(hello, fault);
+	Requests   *requests = requests_new(helper_main_loop(frame), helper_main_out(frame));
+
+	requests_set(requests, settings);
+	return requests;
 }
 
 static void
-settings_free(void *settings)
-{
-	http_settings_free(settings);
-}
-
-static void *
-open_requests(Loop *loop, StringInfo replies)
-{
-	return requests_new(loop, replies);
-}
-
-static void
-set(void *requests, void *settings)
+again(void *requests, void *settings)
 {
 	requests_set(requests, settings);
 }
@@ -52,22 +47,25 @@ cancel(void *requests, const char *id, int64 version, const char *why)
 }
 
 static void
-close_requests(void *requests)
+on_line(void *requests, const char *line, size_t len)
 {
-	requests_free(requests);
-}
+	static const WorkerActions actions = {start, cancel};
 
-static const WorkerProgram program = {
-	.hello = {"twtasks-http", USAGE, settings_new, settings_free},
-	.open = open_requests,
-	.set = set,
-	.start = start,
-	.cancel = cancel,
-	.close = close_requests
-};
+	(void) len;
+	worker_line_take(&actions, requests, line);
+}
 
 int
 main(int argc, char **argv)
 {
-	return worker_main(&program, argc, argv);
+	static const HelperUse use = {
+		.hello = {"twtasks-http", USAGE, settings_new, settings_free},
+		.component = "http",
+		.begin = begin,
+		.again = again,
+		.on_line = on_line
+	};
+
+	program_raise_descriptors();
+	return helper_main(&use, argc, argv);
 }

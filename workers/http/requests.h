@@ -3,7 +3,7 @@
  * requests.h
  *		A POST for each task.
  *
- *		from: worker_main.h		to: http_client.h
+ *		from: worker_line.h		to: http_client.h
  *
  * Each task that is started gets one reply, a line of the worker protocol, at
  * the end of the turn or later.

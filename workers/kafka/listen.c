@@ -29,17 +29,7 @@ typedef struct Listen
 	int			nopen;			/* listeners that are not closed */
 } Listen;
 
-static void *
-settings_new(const char *hello, WorkerFault *fault)
-{
-	return listen_settings_new(hello, fault);
-}
-
-static void
-settings_free(void *settings)
-{
-	listen_settings_free(settings);
-}
+HELLO_SETTINGS(listen_settings);
 
 /* ---- reports ---- */
 

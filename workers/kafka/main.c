@@ -8,10 +8,12 @@
  */
 #include "base/port.h"
 
+#include "base/program.h"
 #include "workers/kafka/listen.h"
 #include "workers/kafka/sends.h"
 #include "workers/kafka/triggers.h"
-#include "workers/lib/worker_main.h"
+#include "workers/lib/helper_main.h"
+#include "workers/lib/worker_line.h"
 
 #define USAGE \
 	"twtasks-kafka sends tasks of a twtasks sidecar to Kafka.\n" \
@@ -20,26 +22,19 @@
 	"       twtasks-kafka listen [--check]\n" \
 	"       twtasks-kafka triggers [--check]\n"
 
+HELLO_SETTINGS(kafka_settings);
+
 static void *
-settings_new(const char *hello, WorkerFault *fault)
+begin(HelperMain *frame, void *settings)
 {
-	return kafka_settings_new(hello, fault);
+	Sends	   *sends = sends_new(helper_main_loop(frame), helper_main_out(frame));
+
+	sends_set(sends, settings);
+	return sends;
 }
 
 static void
-settings_free(void *settings)
-{
-	kafka_settings_free(settings);
-}
-
-static void *
-open_sends(Loop *loop, StringInfo replies)
-{
-	return sends_new(loop, replies);
-}
-
-static void
-set(void *sends, void *settings)
+again(void *sends, void *settings)
 {
 	sends_set(sends, settings);
 }
@@ -56,20 +51,30 @@ cancel(void *sends, const char *id, int64 version, const char *why)
 	sends_cancel(sends, id, version, why);
 }
 
-static const WorkerProgram program = {
-	.hello = {"twtasks-kafka", USAGE, settings_new, settings_free},
-	.open = open_sends,
-	.set = set,
-	.start = start,
-	.cancel = cancel
-};
+static void
+on_line(void *sends, const char *line, size_t len)
+{
+	static const WorkerActions actions = {start, cancel};
+
+	(void) len;
+	worker_line_take(&actions, sends, line);
+}
 
 int
 main(int argc, char **argv)
 {
+	static const HelperUse use = {
+		.hello = {"twtasks-kafka", USAGE, settings_new, settings_free},
+		.component = "kafka",
+		.begin = begin,
+		.again = again,
+		.on_line = on_line
+	};
+
 	if (argc > 1 && strcmp(argv[1], "listen") == 0)
 		return listen_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "triggers") == 0)
 		return triggers_main(argc - 1, argv + 1);
-	return worker_main(&program, argc, argv);
+	program_raise_descriptors();
+	return helper_main(&use, argc, argv);
 }

@@ -3,7 +3,7 @@
  * sends.h
  *		Sends the messages of each task to Kafka.
  *
- *		from: worker_main.h			to: workers/kafka/kafka.h, replies
+ *		from: worker_line.h			to: workers/kafka/kafka.h, replies
  *
  * A task gets its reply when the brokers have answered for all of its
  * messages: done when all are acknowledged, otherwise a retry.  An unknown

@@ -32,17 +32,7 @@ typedef struct Triggers
 								 * long */
 } Triggers;
 
-static void *
-settings_new(const char *hello, WorkerFault *fault)
-{
-	return trigger_settings_new(hello, fault);
-}
-
-static void
-settings_free(void *settings)
-{
-	trigger_settings_free(settings);
-}
+HELLO_SETTINGS(trigger_settings);
 
 static void
 on_broken(void *arg)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * helper_main.c
- *		The frame of a helper of the sidecar: its hello, lines in, lines out, its end.
+ *		The frame of a worker or helper of the sidecar: its hello, lines in, lines out,
+ *		its end.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,9 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "workers/lib/helper_main.h"
+
+/* Limits the blocks read in one turn, so that answers are handled in between. */
+#define READS_A_TURN 4
 
 struct HelperMain
 {
@@ -46,6 +50,15 @@ helper_main_stop(HelperMain *frame)
 	loop_stop(frame->loop);
 }
 
+static void
+leave(HelperMain *frame)
+{
+	if (frame->use->leave == NULL)
+		helper_main_stop(frame);
+	else
+		frame->use->leave(frame->own);
+}
+
 void
 helper_main_leave(HelperMain *frame, int status)
 {
@@ -55,10 +68,21 @@ helper_main_leave(HelperMain *frame, int status)
 	frame->status = status;
 	loop_io_want(frame->in, 0);
 	if (frame->own != NULL)
-		frame->use->leave(frame->own);
+		leave(frame);
 }
 
 /* ---- lines ---- */
+
+/* A sidecar that has closed the pipe ends the input too. */
+static void
+flush(void *arg)
+{
+	HelperMain *frame = arg;
+
+	if (lines_unwritten(&frame->to_sidecar) > 0)
+		loop_io_want(frame->out, lines_write(&frame->to_sidecar, STDOUT_FILENO) == LINES_LATER ?
+					 LOOP_WRITE : 0);
+}
 
 static void
 take_hello(HelperMain *frame, const char *line)
@@ -68,8 +92,9 @@ take_hello(HelperMain *frame, const char *line)
 	if (settings != NULL)
 	{
 		frame->own = frame->use->begin(frame, settings);
+		loop_on_turn(frame->loop, flush, frame);	/* after those of begin() */
 		if (frame->is_leaving)
-			frame->use->leave(frame->own);
+			leave(frame);
 	}
 	else
 	{
@@ -104,28 +129,21 @@ static void
 on_readable(void *arg, int ready)
 {
 	HelperMain *frame = arg;
-	LinesResult result = lines_read(&frame->from_sidecar, STDIN_FILENO);
+	LinesResult result = LINES_OK;
 	char	   *line;
 	size_t		len;
 
 	(void) ready;
-	while (!frame->is_leaving && (line = lines_next(&frame->from_sidecar, &len)) != NULL)
-		take_line(frame, line, len);
+	for (int i = 0; i < READS_A_TURN && result == LINES_OK; i++)
+	{
+		result = lines_read(&frame->from_sidecar, STDIN_FILENO);
+		while (!frame->is_leaving && (line = lines_next(&frame->from_sidecar, &len)) != NULL)
+			take_line(frame, line, len);
+	}
 	if (result == LINES_CLOSED && frame->own != NULL)
 		helper_main_leave(frame, EXIT_FINE);
 	else if (result == LINES_CLOSED)
 		helper_main_stop(frame);
-}
-
-/* A sidecar that has closed the pipe ends the input too. */
-static void
-flush(void *arg)
-{
-	HelperMain *frame = arg;
-
-	if (lines_unwritten(&frame->to_sidecar) > 0)
-		loop_io_want(frame->out, lines_write(&frame->to_sidecar, STDOUT_FILENO) == LINES_LATER ?
-					 LOOP_WRITE : 0);
 }
 
 static void
@@ -154,7 +172,6 @@ run(const HelperUse *use)
 	line_writer_init(&frame.to_sidecar);
 	frame.in = loop_io_new(frame.loop, STDIN_FILENO, on_readable, &frame);
 	frame.out = loop_io_new(frame.loop, STDOUT_FILENO, on_writable, &frame);
-	loop_on_turn(frame.loop, flush, &frame);
 	loop_io_want(frame.in, LOOP_READ);
 	loop_run(frame.loop);
 	flush(&frame);

@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * helper_main.h
- *		The frame of a helper of the sidecar: its hello, lines in, lines out, its end.
+ *		The frame of a worker or helper of the sidecar: its hello, lines in, lines out,
+ *		its end.
  *
- *		from: listen.c, triggers.c, main.c of twtasks-zookeeper		to: the helper's own part
+ *		from: main.c of each program, listen.c, triggers.c		to: the program's own part
  *
- * sidecar/helper/helper.h has the other end.  The first line has the settings, which the
- * frame answers.  The helper ends when its input ends, or when it asks for its end;
- * then the sidecar starts it again.
+ * sidecar/helper/helper.h and sidecar/execute/worker have the other end.  The first line
+ * has the settings, which the frame answers.  The program ends when its input ends, or
+ * when it asks for its end; then the sidecar starts it again.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +34,10 @@ typedef struct HelperUse
 	/* A line after the hello; line[len] is NUL.  NULL: it ignores them. */
 	void		(*on_line) (void *own, const char *line, size_t len);
 
-	/* Ends its work, and calls helper_main_stop() when that is done. */
+	/*
+	 * Ends its work, and calls helper_main_stop() when that is done.  NULL:
+	 * at once.
+	 */
 	void		(*leave) (void *own);
 } HelperUse;
 

@@ -3,7 +3,7 @@
  * task_line.h
  *		The line of a task, as a sidecar writes it to a worker.
  *
- *		from: worker_main.c
+ *		from: worker_line.h
  *
  * data and context are copied verbatim from the line, so the receiver gets
  * what was added, to the last digit.

@@ -3,7 +3,7 @@
  * worker_hello.h
  *		The hello of a sidecar, and the options of a bundled program.
  *
- *		from: worker_main.h, helper_main.h		to: settings of the program
+ *		from: helper_main.h		to: settings of the program
  *
  * The hello has all settings of a program, which accepts or refuses them.
  *
@@ -23,6 +23,20 @@ typedef struct HelloProgram
 	void	   *(*settings_new) (const char *hello, WorkerFault *fault);
 	void		(*settings_free) (void *settings);
 } HelloProgram;
+
+/* Defines settings_new() and settings_free() of the functions of a module. */
+#define HELLO_SETTINGS(module) \
+	static void * \
+	settings_new(const char *hello, WorkerFault *fault) \
+	{ \
+		return module##_new(hello, fault); \
+	} \
+	static void \
+	settings_free(void *settings) \
+	{ \
+		module##_free(settings); \
+	} \
+	extern int	no_such_variable
 
 /*
  * Reads a hello, and appends the answer: {"ready":1}, or {"error":...,"setting":...}.

@@ -24,17 +24,7 @@ typedef struct Candidate
 	Stand	   *stand;
 } Candidate;
 
-static void *
-settings_new(const char *hello, WorkerFault *fault)
-{
-	return zk_settings_new(hello, fault);
-}
-
-static void
-settings_free(void *settings)
-{
-	zk_settings_free(settings);
-}
+HELLO_SETTINGS(zk_settings);
 
 static void
 on_term(void *frame)
