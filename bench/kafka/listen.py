@@ -25,7 +25,7 @@ TOPIC = "invoices"
 CASES: dict[str, dict[str, object]] = {
     "a type": {"type": "BILL"},
     "a type, key json:/no": {"type": "BILL", "key": "json:/no"},
-    "a type, key position, all headers": {"type": "BILL", "key": "position", "headers": True},
+    "a type, key position, all headers": {"type": "BILL", "key": "position", "headers": ["*"]},
     "a function": {"function": "public.bill"},
 }
 

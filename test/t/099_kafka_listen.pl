@@ -75,7 +75,7 @@ is($plain->stop, 0, 'the process ends in order when its input ends');
 
 $kafka->create_topic('raw');
 $kafka->produce('raw', { value => "\x00\xff", headers => [ [ a => "x\x00\xff" ], [ b => undef ] ] });
-my $raw = listen_to('raw', 'raw', value => 'bytes', key => 'position', headers => JSON::PP::true);
+my $raw = listen_to('raw', 'raw', value => 'bytes', key => 'position', headers => ['*']);
 
 tasks_ok('RAW', 1, 'a message of any bytes is a task');
 is($node->value("SELECT payload FROM twtasks.task WHERE type = 'RAW'"), '\x00ff', 'the bytes are the payload');
@@ -241,7 +241,7 @@ $idle->stop;
 my $checked = do
 {
 	my %good = TwTasks::Listener::settings_for($node, $kafka, { name => 'a', topics => ['t'], type => 'A' });
-	my %bad = TwTasks::Listener::settings_for($node, $kafka, { name => 'a', topics => ['t'] });
+	my %bad = TwTasks::Listener::settings_for($node, $kafka, { name => 'a', topics => ['t t'], type => 'A' });
 	my $lines = encode_json({ %good, node => 'n' }) . "\n" . encode_json({ %bad, node => 'n' }) . "\n";
 	my $out = '';
 
@@ -251,12 +251,12 @@ my $checked = do
 
 is($checked, <<'OUT', 'the program checks settings without any server');
 {"ready":1}
-{"error":"a listener has either a type or a function","setting":"listeners[0].type"}
+{"error":"a topic has letters, digits and . _ -, at most 249 of them with its namespace and prefix","setting":"listeners[0].topics"}
 OUT
 my ($hello, $answer) = (encode_json({ node => 'n', postgres => '', listeners => [ { name => 'a' } ] }) . "\n", '');
 
 IPC::Run::run([ TwTasks::Listener->program, 'listen' ], '<', \$hello, '>', \$answer);
 is($? >> 8, 3, 'a process with settings that are not valid ends');
-is($answer, qq({"error":"a listener has either a type or a function","setting":"listeners[0].type"}\n), 'its answer says why');
+is($answer, qq({"error":"a topic has letters, digits and . _ -, at most 249 of them with its namespace and prefix","setting":"listeners[0].topics"}\n), 'its answer says why');
 
 done_testing();

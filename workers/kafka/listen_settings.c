@@ -7,7 +7,6 @@
  */
 #include "base/port.h"
 
-#include "options/conninfo.h"
 #include "options/log_options.h"
 #include "workers/kafka/kafka_conf.h"
 #include "workers/kafka/listen_settings.h"
@@ -40,12 +39,6 @@ dup_text_or(const json_t *object, const char *name, const char *otherwise)
 	char	   *text = dup_text(object, name);
 
 	return text == NULL ? pstrdup(otherwise) : text;
-}
-
-static bool
-is_one_of(const char *text, const char *first, const char *second)
-{
-	return strcmp(text, first) == 0 || strcmp(text, second) == 0;
 }
 
 /* ---- one listener ---- */
@@ -95,63 +88,17 @@ read_topics(ListenerSettings *to, const json_t *kafka, const json_t *object)
 	return is_fine;
 }
 
-static bool
-read_headers(ListenerSettings *to, const json_t *headers)
-{
-	if (headers == NULL || json_is_null(headers) || json_is_false(headers))
-		return true;
-	if (!json_is_true(headers))
-	{
-		to->headers = kafka_texts_new(headers);
-		return json_is_array(headers);
-	}
-	to->headers = palloc0(2 * sizeof(char *));
-	to->headers[0] = pstrdup("*");
-	return true;
-}
-
-static bool
+static void
 read_start(ListenerSettings *to, const json_t *start)
 {
-	const char *text = start == NULL ? "latest" : json_string_value(start);
+	const char *text = json_string_value(start);
 
 	to->age_ms = (int64) (json_number_value(start) * 1000);
-	if (text == NULL)
-		to->start = PARTITION_YOUNG;
-	else
-		to->start = strcmp(text, "earliest") == 0 ? PARTITION_EARLIEST : PARTITION_LATEST;
-	return text != NULL ? is_one_of(text, "latest", "earliest") :
-		json_is_number(start) && to->age_ms >= 0;
+	to->start = text != NULL && strcmp(text, "earliest") == 0 ? PARTITION_EARLIEST :
+		json_is_number(start) ? PARTITION_YOUNG : PARTITION_LATEST;
 }
 
-/* Returns the fault of the settings that the database gets; NULL: none. */
-static const char *
-find_fault(ListenerSettings *to, const json_t *object, const char **setting)
-{
-	*setting = "name";
-	if (to->name == NULL || strlen(to->name) > NAME_MAX_LEN || kafka_topic_check(to->name) != NULL)
-		return "a listener's name has letters, digits and . _ -, at most 200 of them";
-	*setting = "type";
-	if ((to->type == NULL) == (to->function == NULL))
-		return "a listener has either a type or a function";
-	*setting = "value";
-	if (!is_one_of(to->value, "json", "bytes"))
-		return "must be json or bytes";
-	*setting = "key";
-	if (to->key != NULL && to->function != NULL)
-		return "the function of the listener decides the key";
-	*setting = "headers";
-	if (!read_headers(to, json_object_get(object, "headers")))
-		return "must be a list of names, or true";
-	*setting = "corrupt";
-	if (!is_one_of(to->corrupt, "retry", "task"))
-		return "must be retry or task";
-	*setting = "start";
-	if (!read_start(to, json_object_get(object, "start")))
-		return "must be latest, earliest or a duration";
-	return NULL;
-}
-
+/* The sidecar has checked what the database gets. */
 static bool
 read_listener(ListenerSettings *to, const json_t *kafka, const json_t *object)
 {
@@ -160,7 +107,10 @@ read_listener(ListenerSettings *to, const json_t *kafka, const json_t *object)
 	to->function = dup_text(object, "function");
 	to->value = dup_text_or(object, "value", "json");
 	to->key = dup_text(object, "key");
+	if (json_is_array(json_object_get(object, "headers")))
+		to->headers = kafka_texts_new(json_object_get(object, "headers"));
 	to->corrupt = dup_text_or(object, "corrupt", "retry");
+	read_start(to, json_object_get(object, "start"));
 	return read_topics(to, kafka, object);
 }
 
@@ -233,11 +183,11 @@ read_one(ListenSettings *to, int i, const json_t *kafka, const json_t *object, W
 	ListenerSettings *listener = &to->listeners[i];
 	KafkaFault	found = {NULL, NULL};
 	bool		has_topics = read_listener(listener, kafka, object);
-	const char *setting;
-	const char *why = find_fault(listener, object, &setting);
 
-	if (why != NULL)
-		return fail(fault, psprintf("listeners[%d].%s", i, setting), why);
+	if (listener->name == NULL || strlen(listener->name) > NAME_MAX_LEN ||
+		kafka_topic_check(listener->name) != NULL)
+		return fail(fault, psprintf("listeners[%d].name", i),
+					"a listener's name has letters, digits and . _ -, at most 200 of them");
 	if (!has_topics)
 		return fail(fault, psprintf("listeners[%d].topics", i),
 					"a topic has letters, digits and . _ -, at most 249 of them with its namespace and prefix");
@@ -251,23 +201,12 @@ read_one(ListenSettings *to, int i, const json_t *kafka, const json_t *object, W
 }
 
 static bool
-has_name(const ListenSettings *settings, int before, const char *name)
-{
-	for (int i = 0; i < before; i++)
-		if (strcmp(settings->listeners[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-static bool
 read_listeners(ListenSettings *to, const json_t *object, WorkerFault *fault)
 {
 	const json_t *kafka = json_object_get(object, "kafka");
 	const json_t *list = json_object_get(object, "listeners");
 	int			n = (int) json_array_size(list);
 
-	if (n == 0)
-		return fail(fault, pstrdup("listeners"), "the key is missing");
 	to->listeners = palloc0(n * sizeof(ListenerSettings));
 	for (to->nlisteners = 0; to->nlisteners < n;)
 	{
@@ -275,8 +214,6 @@ read_listeners(ListenSettings *to, const json_t *object, WorkerFault *fault)
 
 		if (!read_one(to, i, kafka, json_array_get(list, i), fault))
 			return false;
-		if (has_name(to, i, to->listeners[i].name))
-			return fail(fault, psprintf("listeners[%d].name", i), "two listeners have this name");
 	}
 	return check_kafka(kafka, fault);
 }
@@ -284,14 +221,10 @@ read_listeners(ListenSettings *to, const json_t *object, WorkerFault *fault)
 static bool
 read_whole(ListenSettings *to, const json_t *object, WorkerFault *fault)
 {
-	char	   *reason;
-
 	to->node = dup_text_or(object, "node", "");
 	to->postgres = dup_text_or(object, "postgres", "");
 	to->log = options_choice_value(&log_section.options[0], json_string_value(json_object_get(object, "log")));
 	to->level = options_choice_value(&log_section.options[1], json_string_value(json_object_get(object, "level")));
-	if (!conninfo_check(to->postgres, &reason))
-		return worker_fail(fault, "postgres", reason);
 	return read_listeners(to, object, fault);
 }
 

@@ -12,7 +12,7 @@
  *	 "listeners": [{"name": NAME, "topics": [...], "type": TYPE or null,
  *		"function": NAME or null, "value": "json" or "bytes",
  *		"key": as take_messages() has it, or null,
- *		"headers": [...] or true, "corrupt": "retry" or "task",
+ *		"headers": [...] or null, "corrupt": "retry" or "task",
  *		"start": "latest", "earliest" or SECONDS}]}
  *
  * A listener reads [NAMESPACE.]TOPIC and, for each prefix,

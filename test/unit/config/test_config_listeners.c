@@ -93,6 +93,9 @@ test_errors(void **state)
 	expect_error_part(LISTENERS("{topics: [a], function: f}"), "listeners[0].function: invalid value \"f\": the function must have its schema");
 	expect_error_part(LISTENERS("{topics: [a], function: s.f, key: position}"), ":2:47: listeners[0].key: a listener with a function cannot");
 	expect_error_part(LISTENERS("{topics: [a], function: s.f, value: bytes}"), "listeners[0].value: a listener with a function cannot");
+	expect_error_part(LISTENERS("{topics: [a], function: s.f, key: position}"), "listeners[0].key: a listener with a function cannot");
+	expect_error_part(LISTENERS("{topics: [a], function: s.f, headers: [x]}"), "listeners[0].headers: a listener with a function cannot");
+	expect_error_part(LISTENERS("{topics: [a], type: A, value: xml}"), "listeners[0].value: must be one of json, bytes, not \"xml\"");
 	expect_line(LISTENERS("{topics: [a], type: A, key: message}"), "\"key\":\"message\"");
 	expect_line(LISTENERS("{topics: [a], type: A, key: 'bills/{message}'}"), "\"key\":\"bills/{message}\"");
 	expect_line(LISTENERS("{topics: [a], type: A, key: 'bills/{json:/a}'}"), "\"key\":\"bills/{json:/a}\"");
