@@ -3,11 +3,11 @@
  * blocking.h
  *		A call that blocks, on a thread of its own.
  *
- *		from: pg/lookup.c, workers/kafka/log_look.c			to: the loop
+ *		from: attempt.c, lookup.c, , programs.c, log_look.c		to: the loop
  *
  * Some libraries have no other way to ask.  The thread cannot be stopped: the one
- * of a cancelled call ends by itself when the call returns.  The last thread to be
- * done stays for the next call, so that one works also where no thread can be started.
+ * of a cancelled call ends by itself when the call returns.  One thread that is done
+ * stays for the next call, which then works even if no thread can be started.
  *
  *-------------------------------------------------------------------------
  */

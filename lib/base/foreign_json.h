@@ -3,7 +3,7 @@
  * foreign_json.h
  *		JSON of foreign programs, with content that does not concern us.
  *
- *		from: worker_protocol.c, http_reply.c, trace.c, http_headers.c
+ *		from: worker_protocol.c, http_reply.c, trace.c, http_headers.c, results.c
  *		to: jansson
  *
  * Valid JSON may hold numbers that jansson cannot represent, and repeated

@@ -3,7 +3,7 @@
  * json_member.h
  *		The text of a member of a JSON object.
  *
- *		from: worker_protocol.c, worker_usual.c
+ *		from: worker_protocol.c, worker_usual.c, foreign_json.c, http_reply.c, to_do.c
  *
  * jansson would round numbers, and money must keep its digits.  So we take the
  * member's own text after jansson has found the object valid.
@@ -33,7 +33,7 @@ extern const char *json_value_end(const char *text, const char *end, int *deepes
  */
 extern size_t json_piece(const char *json, const char *end, const char **flaw);
 
-/* The first flaw, as words that follow "has"; NULL: PostgreSQL can store all characters. */
+/* The first flaw, as words that follow "has"; NULL: PostgreSQL can store all of it. */
 extern const char *json_flaw(const char *json, size_t len);
 
 /* The flaw that JSON itself allows in any string. */

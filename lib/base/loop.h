@@ -3,9 +3,8 @@
  * loop.h
  *		The event loop: descriptors, timers, signals, end-of-turn work.
  *
- * One thread, one loop; nothing that the loop calls may block.  The rest of
- * the sidecar knows only this header, so that a test can replace the loop and
- * the clock.
+ * One thread, one loop; nothing that the loop calls may block.  Other code knows
+ * only this header, so that a test can replace the loop and the clock.
  *
  * A turn waits until something happens, calls back for descriptors, signals
  * and timers, then calls the functions of loop_on_turn(), then frees what was

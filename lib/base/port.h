@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * port.h
- *		The first include of every file of the sidecar.
+ *		The first include of every file that runs outside the server.
  *
  * PostgreSQL's frontend environment gives us its types, allocation that
  * never returns NULL (palloc ends the process when memory is out), lists

@@ -3,7 +3,7 @@
  * trace.h
  *		Trace identifiers from the context of a task.
  *
- *		from: add_task(context)		to: execute_command.c, http_headers.c, kafka_headers.c
+ *		from: add_task(context)	to: execute_command.c, http_headers.c, kafka_headers.c
  *
  * The context may have the members traceparent and tracestate, in the format
  * of W3C Trace Context, and request_id.  Anybody may have written them: a

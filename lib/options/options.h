@@ -30,8 +30,6 @@
  * the same checks.  Checks that concern several options are the section's
  * settle function.
  *
- * This module needs options.c, options_print.c, place.c, source.c, values.c,
- * conninfo.c, base/text.c and base/units.c, and links with libyaml and libpq.
  * log_options.h has the section of the log, for any program.
  *
  *-------------------------------------------------------------------------

@@ -6,9 +6,9 @@
  *		from: pg.h			to: hosts.h, lookup.h
  *
  * Private to pg.c.  libpq can block while it looks up names, reads files of
- * passwords and certificates, or asks Kerberos.  With a thread for itself it may.
- * In one attempt of its own it would spend all of the time on the first server that
- * does not answer, so each address of each server has its time.
+ * passwords and certificates, or asks Kerberos, so it has a thread.  Left alone with
+ * all servers, it could spend the whole time on one that does not answer.  So each
+ * address of each server has a time limit of its own.
  *
  *-------------------------------------------------------------------------
  */

@@ -266,7 +266,7 @@ go_down_because(Pg *pg, const char *why, TroubleState trouble)
 {
 	bool		was_up = pg->state == STATE_UP;
 
-	/* it may be of no use, and another one of use */
+	/* the server was reached but gave no session: begin with another one */
 	if (pg->state == STATE_SETTING_UP)
 		pg->server++;
 	trouble_down(&pg->trouble, loop_now_us(pg->loop), why, trouble);

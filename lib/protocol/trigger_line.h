@@ -25,7 +25,7 @@
 /* Appends a line whose first member has this name; the trigger is valid. */
 extern void trigger_line_add(StringInfo out, const char *word, int bucket, const Trigger *trigger);
 
-/* False: the line has another first member, or is not what trigger_line_add() writes. */
+/* False: the line has another first member, or trigger_line_add() never writes it. */
 extern bool trigger_line_read(const char *line, size_t len, const char *word, int *bucket,
 							  Trigger *trigger) MUSTCHECK;
 

@@ -3,7 +3,7 @@
  * worker_protocol.c
  *		The lines that a worker process reads and writes.
  *
- * Nearly all replies have a short form, which worker_usual.c reads; jansson reads others.
+ * Nearly all replies have a short form, which worker_usual.c reads, not jansson.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
  * bundled.h
  *		Programs that are installed with the sidecar.
  *
- *		from: execute_worker.c
+ *		from: helper.c, supervisor.c, programs.c, execute_bundled.c, config.c
  *
  *-------------------------------------------------------------------------
  */

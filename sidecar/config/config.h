@@ -4,9 +4,10 @@
  *		The configuration file, read, checked and printed.
  *
  * Tables of options map one YAML file onto these structs; see options.h.  The
- * tables are in config.c, and in the files of the kinds of handlers.  An unrecognized key, a missing one or a value out of range is an
- * error that names the key, its line and its column.  A Config never changes
- * after options_read(): a reload reads a new one.
+ * tables are in config.c, and in the files of the kinds of handlers.  An
+ * unrecognized key, a missing one or a value out of range is an error that names
+ * the key, its line and its column.  A Config never changes after options_read(): a
+ * reload reads a new one.
  *
  *-------------------------------------------------------------------------
  */

@@ -137,7 +137,10 @@ become(char *const *argv, const int files[2], pid_t parent)
 	_exit(127);
 }
 
-/* Returns the pid, or -1 with errno.  Between fork() and execve() nothing may allocate. */
+/*
+ * Returns the pid, or -1 with errno.  This may be a thread beside the loop, which
+ * alone may use spawn.h; so between fork() and execve() nothing may allocate.
+ */
 static pid_t
 start(const char *path, const char *use, const int files[2])
 {

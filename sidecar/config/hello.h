@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * hello.h
- *		The first line that the sidecar sends to a worker's process.
+ *		The first line that the sidecar sends to a worker or a helper.
  *
- *		from: config.c			to: worker_process.c
+ *		from: config.c, listener_options.c, zookeeper_options.c, forward.c
+ *		to: worker_process.c, helper.c; judged.c (hello_check)
  *
  *-------------------------------------------------------------------------
  */

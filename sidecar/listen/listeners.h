@@ -5,11 +5,11 @@
  *
  *		from: sidecar.c			to: workers/kafka/listen.c
  *
- * One helper (helper.h) runs all listeners of the configuration, with connections of its
- * own.  It starts when this node may start tasks, after the first word of
- * the database: a node that the database refuses, as in a copy, must not
- * take partitions from the nodes of the original.  A lost connection to the
- * database does not end the process, which waits for the database itself.
+ * One helper (helper.h) runs all listeners of the configuration, with connections
+ * of its own.  It starts when this node may start tasks, after the first word of
+ * the database: a node that the database refuses, as in a copy, must not take
+ * partitions from the nodes of the original.  A lost connection to the database
+ * does not end the process, which waits for the database itself.
  *
  * A reload that changes what the process was told replaces it.  It reports its
  * troubles as lines, each the whole list.

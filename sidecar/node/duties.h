@@ -5,14 +5,14 @@
  *
  *		from: node.h
  *		to: sql/queue/promote_tasks.sql, sql/schedule/run_schedules.sql,
- *		sql/cluster/recover_tasks.sql, sql/cluster/run_duties.sql,
+ *			sql/cluster/recover_tasks.sql, sql/cluster/run_duties.sql,
  *			sql/base/partitions.sql, sql/watch/monitor.sql
  *
- * The leader does each duty periodically: it promotes due tasks, runs
- * schedules, recovers tasks of gone nodes, runs duties of other extensions, expires
- * tasks, cleans history and updates statistics.  Any node does one of the first
- * four at once when it has a reason.  Every statement checks version and status, so two nodes that
- * do a duty at the same time only do needless work.
+ * The leader does each duty periodically: it promotes due tasks, runs schedules,
+ * recovers tasks of gone nodes, runs duties of other extensions, expires tasks,
+ * cleans history and updates statistics.  Any node does one of the first four at
+ * once when it has a reason.  Every statement checks version and status, so two
+ * nodes that do a duty at the same time only do needless work.
  *
  *-------------------------------------------------------------------------
  */

@@ -39,16 +39,17 @@ extern Feed *feed_open(Loop *loop, const Config *config, const FeedTargets *targ
 extern void feed_close(Feed *feed);
 
 /*
- * Takes no more triggers; other sidecars get them.  The caller waits for
- * feed_is_idle(), so that they also get this node's part of Kafka's triggers.
+ * Takes no more triggers; other sidecars get them.  The helper that passes
+ * triggers through Kafka then leaves its partitions to them, and feed_is_idle()
+ * tells when it has left.
  */
 extern void feed_stop(Feed *feed);
 extern bool feed_is_idle(const Feed *feed);
 
-/* The next lines of its helper's log follow this configuration. */
+/* The helper logs by this configuration from now on. */
 extern void feed_reload(Feed *feed, const Config *config);
 
-/* Adds the trouble of the helper that passes triggers through Kafka to the list. */
+/* Adds the trouble of the helper to the list. */
 extern void feed_add_troubles(void *feed, json_t *list);
 
 /* Asks for more triggers.  Call it when all earlier ones were grabbed. */

@@ -12,8 +12,8 @@
  *	- descriptors 0, 1 and 2, the report pipe, and no others.
  * Signal handling must not change after the first child.
  *
- * A failure before the program runs comes over the report pipe, which is then
- * the program's own (run_report.h).
+ * A failure before the program runs comes over the report pipe (run_report.h).  The
+ * program inherits the writing end of this pipe, for reports of its own.
  *
  *-------------------------------------------------------------------------
  */
