@@ -20,13 +20,13 @@
 
 typedef struct Hunt
 {
-	Loop	   *loop;
-	LoopTimer  *timer;
+	LoopTimer  *timer;			/* NULL: none is under way */
 	bool		(*is_child) (pid_t pid);
 	int			rounds;
 } Hunt;
 
-static int	nhunts = 0;
+/* One is enough, since it concerns all children of this process. */
+static Hunt hunt;
 
 /*
  * The group of such a process is in its session, so all members are below it.
@@ -46,7 +46,7 @@ end_process(pid_t pid)
 
 /* Returns whether any were found, or may be there. */
 static bool
-kill_round(const Hunt *hunt)
+kill_round(void)
 {
 	char		path[64];
 	FILE	   *list;
@@ -62,7 +62,7 @@ kill_round(const Hunt *hunt)
 	{
 		int			pid = (int) strtol(word, NULL, 10);
 
-		if (hunt->is_child(pid) || getsid(pid) == getsid(0))
+		if (hunt.is_child(pid) || getsid(pid) == getsid(0))
 			continue;
 		found = true;
 		(void) end_process(pid);
@@ -74,32 +74,28 @@ kill_round(const Hunt *hunt)
 static void
 hunt_round(void *arg)
 {
-	Hunt	   *hunt = arg;
-
-	if (kill_round(hunt) && ++hunt->rounds < MOST_ROUNDS)
+	(void) arg;
+	if (kill_round() && ++hunt.rounds < MOST_ROUNDS)
 	{
-		loop_timer_start(hunt->timer, PAUSE_US);
+		loop_timer_start(hunt.timer, PAUSE_US);
 		return;
 	}
-	nhunts--;
-	loop_timer_free(hunt->timer);
-	loop_defer_free(hunt->loop, hunt);
+	loop_timer_free(hunt.timer);
+	hunt.timer = NULL;
 }
 
 void
 adopted_kill(Loop *loop, bool (*is_child) (pid_t pid))
 {
-	Hunt	   *hunt = palloc0(sizeof(Hunt));
-
-	hunt->loop = loop;
-	hunt->is_child = is_child;
-	hunt->timer = loop_timer_new(loop, hunt_round, hunt);
-	nhunts++;
-	hunt_round(hunt);
+	if (hunt.timer == NULL)
+		hunt.timer = loop_timer_new(loop, hunt_round, NULL);
+	hunt.is_child = is_child;
+	hunt.rounds = 0;
+	hunt_round(NULL);
 }
 
 bool
 adopted_are_gone(void)
 {
-	return nhunts == 0;
+	return hunt.timer == NULL;
 }

@@ -199,8 +199,8 @@ find_child(pid_t pid)
 	return NULL;
 }
 
-bool
-spawn_is_child(pid_t pid)
+static bool
+is_child(pid_t pid)
 {
 	return find_child(pid) != NULL;
 }
@@ -222,7 +222,7 @@ reap(Child *child)
 	if (!supervisor_reap(&child->supervisor))
 		return false;
 	if (child->supervisor.has_left)
-		adopted_kill(child->loop, spawn_is_child);
+		adopted_kill(child->loop, is_child);
 	forget_supervisor(child);
 	return true;
 }

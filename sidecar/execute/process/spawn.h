@@ -75,9 +75,6 @@ typedef struct SpawnFailure
 extern Child *spawn_start(Loop *loop, const SpawnRequest *request,
 						  SpawnPipes *pipes, SpawnFailure *failure) MUSTCHECK;
 
-/* Whether the process is the supervisor of a child. */
-extern bool spawn_is_child(pid_t pid);
-
 /*
  * If the process is the supervisor of a child, reports its exit before the loop
  * does.  False: it is not.

@@ -12,8 +12,9 @@
 #include "calls/calls.h"
 #include "slots/offers.h"
 
-void
-sql_batch_release(Batch *batch, const uint8 *id)
+/* Takes out a task that is finished, or that the database handles, and frees its slot. */
+static void
+release(Batch *batch, const uint8 *id)
 {
 	Limit	   *slot;
 	Policy	   *policy;
@@ -88,7 +89,7 @@ sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *r
 		else if (strcmp(PQgetvalue(result, i, EXECUTE_RESULT), "failed") == 0)
 			fail_row(batch, parts, result, i);
 		else
-			sql_batch_release(batch, id);
+			release(batch, id);
 	}
 }
 
@@ -117,7 +118,7 @@ sql_batch_drop_cancelled(Batch *batch)
 		if (!batch->items[i].is_cancelled)
 			continue;
 		any = true;
-		sql_batch_release(batch, batch->items[i].id);
+		release(batch, batch->items[i].id);
 	}
 	return any;
 }

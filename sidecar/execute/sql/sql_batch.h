@@ -29,12 +29,6 @@ extern void sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 						   TaskResult result, const char *why);
 
 /*
- * Takes a task out of the batch and frees its slot: it is finished, or the
- * database handles it.
- */
-extern void sql_batch_release(Batch *batch, const uint8 *id);
-
-/*
  * The statement had no effect: puts its tasks back into the waiting list, by
  * add().
  */
