@@ -4,8 +4,8 @@
  *		Reports of twtasks-run to the sidecar, about the command that it supervises.
  *
  * They come through a pipe at descriptor RUN_REPORT_FD.  The first one tells
- * whether the command was started.  RUN_ENDED is the last one: a supervisor that
- * dies without it was killed.
+ * whether the command was started.  RUN_ENDED comes before the supervisor kills what
+ * the command has left, so that the command's status counts although this takes time.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +23,8 @@ typedef enum RunNews
 	RUN_NOT_SUPERVISED,			/* twtasks-run was not executed */
 	RUN_NOT_EXECUTED,
 	RUN_STARTED,				/* value: process id of the command */
-	RUN_LEFT,					/* processes that do not die of KILL */
-	RUN_ENDED					/* value: wait status of the command */
+	RUN_ENDED,					/* value: wait status of the command */
+	RUN_LEFT					/* processes that do not die of KILL */
 } RunNews;
 
 typedef struct RunReport

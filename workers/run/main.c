@@ -68,8 +68,7 @@ typedef struct Run
 	int			sidecar;
 	int			command;		/* process id, and group while it is not
 								 * reaped */
-	int			status;			/* wait status of the command */
-	bool		has_ended;		/* the command */
+	bool		has_ended;		/* the command, as the sidecar was told */
 } Run;
 
 KERNEL_START;
@@ -144,10 +143,10 @@ reap(Run *run)
 		if (info.si_pid == run->command)
 			signal_group(run, SIGKILL);
 		KERNEL(SYS_wait4, info.si_pid, &status, 0, 0, 0);
-		if (info.si_pid == run->command)
+		if (info.si_pid == run->command && !run->has_ended)
 		{
-			run->status = status;
 			run->has_ended = true;
+			report(RUN_ENDED, status);
 		}
 	}
 }
@@ -325,6 +324,5 @@ run_main(char **argv, char **environment)
 	hide_arguments(argv + 2);
 	if (supervise(&run))
 		kill_all(&run);
-	report(RUN_ENDED, run.status);
 	leave(0);
 }

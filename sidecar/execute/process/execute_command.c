@@ -393,8 +393,8 @@ command_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone d
 }
 
 /*
- * The exit status of a handler that exited in time counts, even if the loop
- * has not seen the exit yet.
+ * The exit status of a handler that exited in time counts, even while processes that
+ * it has left are dying.  The signal wakes a supervisor that somebody has stopped.
  */
 static void
 command_stop_task(Runner *runner, Task *task, const char *why)
@@ -403,8 +403,13 @@ command_stop_task(Runner *runner, Task *task, const char *why)
 
 	if (run->state == RUN_PENDING)
 		loop_timer_start(run->timer, 0);
-	if (run->state != RUN_RUNNING || spawn_has_exited(run->child))
+	if (run->state != RUN_RUNNING)
 		return;
+	if (spawn_has_ended(run->child))
+	{
+		spawn_kill(run->child);
+		return;
+	}
 	run->state = RUN_STOPPED;
 	run->result = TASK_FAILURE;
 	run->reason = pstrdup(why);

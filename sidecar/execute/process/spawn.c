@@ -272,9 +272,10 @@ spawn_kill(Child *child)
 }
 
 bool
-spawn_has_exited(const Child *child)
+spawn_has_ended(Child *child)
 {
-	return child->io == NULL || supervisor_has_exited(&child->supervisor);
+	supervisor_take_reports(&child->supervisor);
+	return child->io == NULL || child->supervisor.has_ended;
 }
 
 void
@@ -290,7 +291,7 @@ spawn_exit_status(const Child *child)
 {
 	int			status = child->supervisor.status;
 
-	return spawn_has_exited(child) && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return child->io == NULL && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int
@@ -382,8 +383,8 @@ child_new(Loop *loop, const SpawnRequest *request)
 	child->loop = loop;
 	child->exited = request->exited;
 	child->arg = request->arg;
-	supervisor_init(&child->supervisor);
 	child->program = pstrdup(request->argv[0]);
+	supervisor_init(&child->supervisor, child->program);
 	child->directory = pstrdup(request->directory ? request->directory : "/");
 	return child;
 }

@@ -87,8 +87,8 @@ extern void spawn_stop(Child *child, int64 grace_us);
 /* Begins to kill all of the child. */
 extern void spawn_kill(Child *child);
 
-/* True as soon as the child has exited, even before the loop calls exited(). */
-extern bool spawn_has_exited(const Child *child);
+/* Whether the program has ended; processes that it has left may still be dying. */
+extern bool spawn_has_ended(Child *child);
 
 /*
  * Blocks until the child has exited, at most for the timeout.  For the

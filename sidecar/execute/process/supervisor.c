@@ -19,9 +19,10 @@
 #include "execute/process/supervisor.h"
 
 void
-supervisor_init(Supervisor *supervisor)
+supervisor_init(Supervisor *supervisor, const char *command)
 {
 	memset(supervisor, 0, sizeof(*supervisor));
+	supervisor->command = command;
 	supervisor->pidfd = supervisor->report_fd = -1;
 }
 
@@ -50,7 +51,8 @@ take_report(Supervisor *supervisor, const RunReport *report)
 			supervisor->has_ended = true;
 			break;
 		case RUN_LEFT:
-			log_line(TWT_LOG_WARN, "execute", "processes of a killed handler do not die");
+			log_line(TWT_LOG_WARN, "execute", "processes that %s[%d] has left do not die of KILL",
+					 supervisor->command, (int) supervisor->program);
 			supervisor->has_left = true;
 			break;
 		default:
@@ -157,17 +159,7 @@ supervisor_kill(const Supervisor *supervisor)
 
 /* ---- end ---- */
 
-bool
-supervisor_has_exited(const Supervisor *supervisor)
-{
-	siginfo_t	info;
-
-	info.si_pid = 0;
-	return waitid(P_PIDFD, supervisor->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-		info.si_pid != 0;
-}
-
-/* A supervisor that reports no end was killed, and the kernel gives us what it had. */
+/* The kernel gives us what a supervisor had that was killed. */
 bool
 supervisor_reap(Supervisor *supervisor)
 {
@@ -178,10 +170,8 @@ supervisor_reap(Supervisor *supervisor)
 		return false;
 	supervisor_take_reports(supervisor);
 	if (!supervisor->has_ended && supervisor->failure.news == RUN_NO_NEWS)
-	{
 		supervisor->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
-		supervisor->has_left = true;
-	}
+	supervisor->has_left |= info.si_code != CLD_EXITED;
 	return true;
 }
 

@@ -21,6 +21,7 @@
 
 typedef struct Supervisor
 {
+	const char *command;		/* for the log */
 	pid_t		pid;
 	int			pidfd;			/* -1: not started, or closed */
 	int			report_fd;
@@ -32,7 +33,8 @@ typedef struct Supervisor
 	bool		has_ended;		/* it has reported the end of the program */
 } Supervisor;
 
-extern void supervisor_init(Supervisor *supervisor);
+/* The name of the command stays the caller's. */
+extern void supervisor_init(Supervisor *supervisor, const char *command);
 
 /*
  * Starts a supervisor for the program in the plan, whose report_fd is not looked
@@ -51,9 +53,6 @@ extern const char *supervisor_path(void);
 /* TERM for the group of the program; KILL for everything. */
 extern void supervisor_ask_to_end(const Supervisor *supervisor);
 extern void supervisor_kill(const Supervisor *supervisor);
-
-/* Whether it has exited; it stays to be reaped. */
-extern bool supervisor_has_exited(const Supervisor *supervisor);
 
 /* Reaps it and takes its last reports; false while it runs. */
 extern bool supervisor_reap(Supervisor *supervisor) MUSTCHECK;

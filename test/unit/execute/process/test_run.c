@@ -223,6 +223,34 @@ test_process_left(void **state)
 	assert_int_equal(kill(left, 0), -1);
 }
 
+static bool
+is_dead(void *pid)
+{
+	siginfo_t	info = {0};
+
+	return waitid(P_PID, *(pid_t *) pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+/* The status counts, although the deadline passes before twtasks-run exits. */
+static void
+test_exit_before_deadline(void **state)
+{
+	TestTask   *task;
+	pid_t		left;
+
+	open_cleared("read -r _ <\"$1.go\"; exit 0");
+	task = start_held();
+	left = child_of(child_of(child_of(getpid())));
+	assert_int_equal(ptrace(PTRACE_SEIZE, left, NULL, NULL), 0);
+	send_go();
+	run_until(is_dead, &left);
+	fixture.kind->stop_task(fixture.runner, &task->task, "deadline");
+	wait_for(task);
+	assert_verdict(task, TASK_DONE, NULL);
+	run_until(are_gone, NULL);
+	assert_int_equal(kill(left, 0), -1);
+}
+
 /* ---- deaths ---- */
 
 /* Stands for a sidecar: has a run, and does no more. */
@@ -420,6 +448,7 @@ main(int argc, char **argv)
 		TEST(test_bomb),
 		TEST(test_exit_leaves_nothing),
 		TEST(test_process_left),
+		TEST(test_exit_before_deadline),
 		TEST(test_sidecar_killed),
 		TEST(test_sidecar_killed_beside_stopped),
 		TEST(test_supervisor_killed),
