@@ -19,8 +19,8 @@ typedef enum RunNews
 	RUN_NO_NEWS,
 	RUN_NOT_CREATED,			/* value: errno; also of the next four */
 	RUN_NOT_PREPARED,
-	RUN_NO_DIRECTORY,
 	RUN_NOT_SUPERVISED,			/* twtasks-run was not executed */
+	RUN_NO_DIRECTORY,
 	RUN_NOT_EXECUTED,
 	RUN_STARTED,				/* value: process id of the command */
 	RUN_ENDED,					/* value: wait status of the command */

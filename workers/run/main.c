@@ -3,10 +3,11 @@
  * main.c
  *		twtasks-run: supervises one command, and leaves nothing of it running.
  *
- *		twtasks-run SIDECAR PROGRAM ARGV...
+ *		twtasks-run SIDECAR DIRECTORY PROGRAM ARGV...
  *
- * SIDECAR is the process id of our parent, PROGRAM the path to execute, and ARGV
- * all arguments of the command, its name first.
+ * SIDECAR is the process id of our parent, PROGRAM the path to execute in DIRECTORY,
+ * and ARGV all arguments of the command, its name first.  DIRECTORY may be on a dead
+ * mount, so we, and not the sidecar, go there.
  *
  * We are a subreaper: each process below us whose parent has died becomes our
  * child, in whatever session, and with whatever environment.  So killing our
@@ -236,9 +237,9 @@ supervise(Run *run)
 
 /* ---- start ---- */
 
-/* Executes the command in the child that vfork() made; returns errno. */
-static int
-execute(const Run *run, char **argv, char **environment)
+/* Executes the command in the child that vfork() made, or says why not. */
+static void
+execute(const Run *run, char **argv, char **environment, volatile RunReport *failure)
 {
 	SignalSet	none = 0;
 
@@ -247,32 +248,37 @@ execute(const Run *run, char **argv, char **environment)
 	if (KERNEL(SYS_getppid, 0, 0, 0, 0, 0) != run->self)
 		leave(126);
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof(none), 0);
-	return (int) -KERNEL(SYS_execve, argv[0], argv + 1, environment, 0, 0);
+	failure->news = RUN_NO_DIRECTORY;
+	failure->value = (int) -KERNEL(SYS_chdir, argv[0], 0, 0, 0, 0);
+	if (failure->value != 0)
+		return;
+	failure->news = RUN_NOT_EXECUTED;
+	failure->value = (int) -KERNEL(SYS_execve, argv[1], argv + 2, environment, 0, 0);
 }
 
 /* False: the command does not run, which the sidecar was told. */
 static bool
 start(Run *run, char **argv, char **environment)
 {
-	volatile int error = 0;
+	volatile RunReport failure = {RUN_NO_NEWS, 0};
 	long		pid = kernel_vfork();
 
 	if (pid == 0)
 	{
-		error = execute(run, argv, environment);
+		execute(run, argv, environment, &failure);
 		leave(127);
 	}
 	run->command = (int) pid;
 	if (pid < 0)
 		report(RUN_NOT_CREATED, (int) -pid);
-	else if (error != 0)
+	else if (failure.value != 0)
 	{
 		KERNEL(SYS_wait4, pid, 0, 0, 0, 0);
-		report(RUN_NOT_EXECUTED, error);
+		report(failure.news, failure.value);
 	}
 	else
 		report(RUN_STARTED, run->command);
-	return pid > 0 && error == 0;
+	return pid > 0 && failure.value == 0;
 }
 
 /* Somebody who looks for processes by the arguments of the command finds it alone. */
@@ -309,7 +315,7 @@ run_main(char **argv, char **environment)
 	Run			run = {.self = (int) KERNEL(SYS_getpid, 0, 0, 0, 0, 0)};
 	SignalSet	all = ~0ULL;
 
-	if (!argv[0] || !argv[1] || !argv[2] || !argv[3])
+	if (!argv[0] || !argv[1] || !argv[2] || !argv[3] || !argv[4])
 		leave(2);
 	run.sidecar = number(argv[1]);
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, sizeof(all), 0);

@@ -141,8 +141,6 @@ prepare_and_execute(void *arg)
 	reset_signals(birth->changed);
 	if (!restrict_process() || !arrange_descriptors(birth))
 		give_up(birth->report_fd, RUN_NOT_PREPARED);
-	if (chdir(plan->directory) != 0)
-		give_up(birth->report_fd, RUN_NO_DIRECTORY);
 	execve(plan->program, plan->argv, plan->environment);
 	give_up(birth->report_fd, RUN_NOT_SUPERVISED);
 }

@@ -27,7 +27,6 @@ typedef struct ChildPlan
 	const char *program;		/* a path; PATH is not searched */
 	char	  **argv;			/* NULL-terminated */
 	char	  **environment;	/* complete, NULL-terminated */
-	const char *directory;
 	int			stdin_fd;
 	int			stdout_fd;		/* -1: /dev/null */
 	int			stderr_fd;

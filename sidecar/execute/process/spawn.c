@@ -414,7 +414,6 @@ start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
 		.program = program,
 		.argv = request->argv,
 		.environment = environment,
-		.directory = child->directory,
 		.stdin_fd = theirs->in.fd,
 		.stdout_fd = theirs->out.fd,
 		.stderr_fd = request->shares_stderr ? STDERR_FILENO : theirs->err.fd
@@ -423,7 +422,7 @@ start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
 	if (program == NULL)
 		note_failure(child, RUN_NOT_EXECUTED, ENOENT);
 	else
-		supervisor_start(&child->supervisor, &plan, request->is_awaited ? START_MS : 0);
+		supervisor_start(&child->supervisor, &plan, child->directory, request->is_awaited ? START_MS : 0);
 	free_environment(environment);
 	pfree(program);
 }

@@ -73,7 +73,7 @@ supervisor_take_reports(Supervisor *supervisor)
 
 /* The arguments of twtasks-run. */
 static char **
-supervised(const ChildPlan *plan, const char *sidecar)
+supervised(const ChildPlan *plan, const char *sidecar, const char *directory)
 {
 	static const char *const name = "twtasks-run";
 	int			n = 0;
@@ -81,17 +81,18 @@ supervised(const ChildPlan *plan, const char *sidecar)
 
 	while (plan->argv[n])
 		n++;
-	argv = palloc((n + 4) * sizeof(char *));
+	argv = palloc((n + 5) * sizeof(char *));
 	argv[0] = unconstify(char *, name);
 	argv[1] = unconstify(char *, sidecar);
-	argv[2] = unconstify(char *, plan->program);
-	memcpy(argv + 3, plan->argv, (n + 1) * sizeof(char *));
+	argv[2] = unconstify(char *, directory);
+	argv[3] = unconstify(char *, plan->program);
+	memcpy(argv + 4, plan->argv, (n + 1) * sizeof(char *));
 	return argv;
 }
 
 /* False: there is no process; see errno. */
 static bool
-start_process(Supervisor *supervisor, ChildPlan *plan)
+start_process(Supervisor *supervisor, ChildPlan *plan, const char *directory)
 {
 	char		sidecar[16];
 	int			report[2];
@@ -103,7 +104,7 @@ start_process(Supervisor *supervisor, ChildPlan *plan)
 	snprintf(sidecar, sizeof(sidecar), "%d", (int) getpid());
 	supervisor->report_fd = report[0];
 	plan->report_fd = report[1];
-	plan->argv = supervised(plan, sidecar);
+	plan->argv = supervised(plan, sidecar, directory);
 	plan->program = supervisor_path();
 	supervisor->pid = child_start(plan, &supervisor->pidfd);
 	error = errno;
@@ -114,12 +115,12 @@ start_process(Supervisor *supervisor, ChildPlan *plan)
 }
 
 void
-supervisor_start(Supervisor *supervisor, const ChildPlan *plan, int wait_ms)
+supervisor_start(Supervisor *supervisor, const ChildPlan *plan, const char *directory, int wait_ms)
 {
 	ChildPlan	ours = *plan;
 	struct pollfd report = {.events = POLLIN};
 
-	if (!start_process(supervisor, &ours))
+	if (!start_process(supervisor, &ours, directory))
 	{
 		supervisor->failure = (RunReport)
 		{

@@ -38,11 +38,12 @@ extern void supervisor_init(Supervisor *supervisor, const char *command);
 
 /*
  * Starts a supervisor for the program in the plan, whose report_fd is not looked
- * at.  Waits for the start of the program, at most for wait_ms.  Sets
+ * at, in the directory.  Waits for the start of the program, at most for wait_ms.  Sets
  * supervisor->failure if the program did not start, as far as that is known then;
  * supervisor_wait() must follow a failure.
  */
-extern void supervisor_start(Supervisor *supervisor, const ChildPlan *plan, int wait_ms);
+extern void supervisor_start(Supervisor *supervisor, const ChildPlan *plan, const char *directory,
+							 int wait_ms);
 
 /* Takes the reports that have come; never waits. */
 extern void supervisor_take_reports(Supervisor *supervisor);

@@ -186,6 +186,27 @@ test_bomb(void **state)
 	stop(start_held());
 }
 
+/* The sidecar waits until twtasks-run is executed, and the mount may be dead. */
+static void
+test_directory_is_entered_by_supervisor(void **state)
+{
+	char		path[64];
+	char		directory[MAXPGPATH];
+	char		ours[MAXPGPATH];
+	ssize_t		len;
+	TestTask   *task;
+
+	fixture.config.directory = fixture.directory;
+	open_cleared("wait");
+	task = start_held();
+	snprintf(path, sizeof(path), "/proc/%d/cwd", (int) child_of(getpid()));
+	len = readlink(path, directory, sizeof(directory) - 1);
+	assert_in_range(len, 1, sizeof(directory) - 1);
+	directory[len] = '\0';
+	assert_string_equal(directory, getcwd(ours, sizeof(ours)));
+	stop(task);
+}
+
 static void
 test_exit_leaves_nothing(void **state)
 {
@@ -446,6 +467,7 @@ main(int argc, char **argv)
 		TEST(test_stopped_descendant),
 		TEST(test_forks_during_kill),
 		TEST(test_bomb),
+		TEST(test_directory_is_entered_by_supervisor),
 		TEST(test_exit_leaves_nothing),
 		TEST(test_process_left),
 		TEST(test_exit_before_deadline),
