@@ -88,12 +88,7 @@ act_add_task(FunctionCallInfo fcinfo)
 	return add_one(fcinfo, &task, caller_name());
 }
 
-TWT_FUNCTION(twt_add_task);
-Datum
-twt_add_task(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, act_add_task);
-}
+TWT_FUNCTION_AS_OWNER(twt_add_task, act_add_task);
 
 TWT_FUNCTION(twt_add_task_as);
 Datum
@@ -155,12 +150,7 @@ act_add_tasks(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_rows, false);
 }
 
-TWT_FUNCTION(twt_add_tasks);
-Datum
-twt_add_tasks(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, act_add_tasks);
-}
+TWT_FUNCTION_AS_OWNER(twt_add_tasks, act_add_tasks);
 
 static Datum
 act_add_given_tasks(FunctionCallInfo fcinfo)
@@ -168,12 +158,7 @@ act_add_given_tasks(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_rows, true);
 }
 
-TWT_FUNCTION(twt_add_given_tasks);
-Datum
-twt_add_given_tasks(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, act_add_given_tasks);
-}
+TWT_FUNCTION_AS_OWNER(twt_add_given_tasks, act_add_given_tasks);
 
 /* The arguments of add_tasks(type, data, ...) after data, as fields of a task. */
 static const NewField common_fields[] = {
@@ -209,12 +194,7 @@ act_add_tasks_of_type(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_data, false);
 }
 
-TWT_FUNCTION(twt_add_tasks_of_type);
-Datum
-twt_add_tasks_of_type(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, act_add_tasks_of_type);
-}
+TWT_FUNCTION_AS_OWNER(twt_add_tasks_of_type, act_add_tasks_of_type);
 
 static void
 unpack_json(FunctionCallInfo fcinfo, Batch *batch)
@@ -231,9 +211,4 @@ act_add_tasks_json(FunctionCallInfo fcinfo)
 	return add_batch(fcinfo, unpack_json, false);
 }
 
-TWT_FUNCTION(twt_add_tasks_json);
-Datum
-twt_add_tasks_json(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, act_add_tasks_json);
-}
+TWT_FUNCTION_AS_OWNER(twt_add_tasks_json, act_add_tasks_json);

@@ -153,12 +153,7 @@ call_body(FunctionCallInfo fcinfo)
 	return result;
 }
 
-TWT_FUNCTION(twt_as_owner);
-Datum
-twt_as_owner(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, call_body);
-}
+TWT_FUNCTION_AS_OWNER(twt_as_owner, call_body);
 
 TWT_FUNCTION(twt_caller);
 Datum

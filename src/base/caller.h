@@ -21,6 +21,8 @@
 
 #include "fmgr.h"
 
+#include "base/contract.h"
+
 /*
  * The role that called the current function; the current user when none is
  * noted.  A SQL function that asks for it must be PARALLEL RESTRICTED or
@@ -40,5 +42,15 @@ extern bool caller_is_owner(void);
  * there the author of an index expression would pass for the caller.
  */
 extern Datum caller_act_as_owner(FunctionCallInfo fcinfo, PGFunction act);
+
+/* A function that SQL calls, all of whose work act does as the owner. */
+#define TWT_FUNCTION_AS_OWNER(name, act) \
+	TWT_FUNCTION(name); \
+	Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		return caller_act_as_owner(fcinfo, act); \
+	} \
+	extern int	no_such_variable
 
 #endif							/* TWT_CALLER_H */

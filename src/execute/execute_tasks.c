@@ -396,9 +396,4 @@ execute_tasks(FunctionCallInfo fcinfo)
 	return (Datum) 0;
 }
 
-TWT_FUNCTION(twt_execute_tasks);
-Datum
-twt_execute_tasks(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, execute_tasks);
-}
+TWT_FUNCTION_AS_OWNER(twt_execute_tasks, execute_tasks);

@@ -459,9 +459,4 @@ act_finish_tasks(FunctionCallInfo fcinfo)
 	return (Datum) 0;
 }
 
-TWT_FUNCTION(twt_finish_tasks);
-Datum
-twt_finish_tasks(PG_FUNCTION_ARGS)
-{
-	return caller_act_as_owner(fcinfo, act_finish_tasks);
-}
+TWT_FUNCTION_AS_OWNER(twt_finish_tasks, act_finish_tasks);
