@@ -126,7 +126,7 @@ END $$;
  *		42704			the kind is not configured, or there is no such item
  *		53400			the kind's functions took longer than twtasks.function_timeout
  *
- *		Errors of the kind's functions pass to the caller; 42501 and 42704 of theirs
+ *		Errors of the kind's functions pass to the caller, except that 42501 and 42704
  *		become 38000.
  *
  * Writes		twtasks.outcome, twtasks.task, twtasks.finished_task, and as start()

@@ -5,7 +5,8 @@
 #
 #	a sentence that begins with a word that makes readers guess its noun
 #	"that of" in place of a noun, in pages and in comments of src, sql and extensions
-#	in pages: a noun that is negated, a change that is announced and not told
+#	in pages: a noun that is negated, "ours" and "theirs" for a noun, a change that is
+#	announced and not told
 #	a name of a file that does not exist; a file of the server's is named after
 #	"PostgreSQL's"
 #
@@ -242,7 +243,7 @@ sub find_habits
 
 	$text =~ s/^(\s*```).*?^\s*```$/$& =~ tr{\n}{}cdr/gems;
 	$text =~ s/`[^`\n]*`/`/g;
-	while ($text =~ /\b((?:that|those|these)\s+of|(?<!there\s)(?:is|are)\s+no)\b(?!\s+(?:longer|more)\b)|^- (Changed\s+(?:how|what|in\s+whose))\b/gim)
+	while ($text =~ /\b((?:that|those|these)\s+of|ours|theirs|(?<!there\s)(?:is|are)\s+no)\b(?!\s+(?:longer|more)\b)|^- (Changed\s+(?:how|what|in\s+whose))\b/gim)
 	{
 		my $habit = $1 // $2;
 
