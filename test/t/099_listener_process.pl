@@ -38,9 +38,18 @@ sub config
 sub listener_of
 {
 	my ($sidecar, $offset) = @_;
+	my $pid;
 
-	return $sidecar->wait_for_log(qr/listen: \S+twtasks-kafka\[(\d+)\] started for listeners$/m,
+	$sidecar->wait_for_log(qr/listen: \S+twtasks-kafka\[\d+\] started for listeners$/m,
 		'start of the listeners', $offset);
+	# The log names the supervisor of a program that is slow to start.
+	wait_for(
+		sub {
+			($pid) = grep { (eval { PostgreSQL::Test::Utils::slurp_file("/proc/$_/cmdline") } // '') =~ /twtasks-kafka\0listen\0/ }
+			  $sidecar->programs;
+		},
+		'the process of the listeners');
+	return $pid;
 }
 
 sub gone_ok

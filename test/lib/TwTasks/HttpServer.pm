@@ -81,9 +81,10 @@ sub url
 sub requests
 {
 	my ($self, $id) = @_;
+	# The last line may still be written.
 	my @requests =
-	  map { decode_json($_) } split /\n/,
-	  PostgreSQL::Test::Utils::slurp_file("$self->{directory}/record");
+	  map { decode_json($_) }
+	  PostgreSQL::Test::Utils::slurp_file("$self->{directory}/record") =~ /^(.*)\n/mg;
 
 	foreach my $request (@requests)
 	{
