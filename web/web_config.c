@@ -10,20 +10,6 @@
 #define ROLE_MAX_BYTES 63
 
 static const char *
-check_listen(const char *text)
-{
-	Address		address;
-
-	return address_parse(text, &address);
-}
-
-static const char *
-check_path(const char *text)
-{
-	return text[0] == '/' ? NULL : "the path must be absolute";
-}
-
-static const char *
 check_network(const char *text)
 {
 	PeerNetwork network;
@@ -41,7 +27,7 @@ check_role(const char *text)
 static const Option to_do_options[] = {
 	{
 		"token_file", OPTION_TEXT, .is_required = true,
-		.min = 1, .max = 4095, .check = check_path,
+		.min = 1, .max = 4095, .check = options_check_path,
 		.offset = offsetof(ToDoConfig, token_file),
 		.help = "file with bearer tokens for to-do items, one per line"
 	},
@@ -101,7 +87,7 @@ static const Option options[] = {
 	},
 	{
 		"listen", OPTION_TEXT, .is_required = true, .needs_restart = true,
-		.min = 1, .max = 100, .check = check_listen,
+		.min = 1, .max = 100, .check = address_check,
 		.offset = offsetof(WebConfig, listen),
 		.help = "address and port of the HTTP server"
 	},
@@ -118,7 +104,7 @@ static const Option options[] = {
 	},
 	{
 		"token_file", OPTION_TEXT,
-		.min = 1, .max = 4095, .check = check_path,
+		.min = 1, .max = 4095, .check = options_check_path,
 		.offset = offsetof(WebConfig, token_file),
 		.help = "file with the accepted bearer tokens, one per line"
 	},

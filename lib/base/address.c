@@ -80,6 +80,14 @@ address_parse(const char *text, Address *address)
 	return NULL;
 }
 
+const char *
+address_check(const char *text)
+{
+	Address		address;
+
+	return address_parse(text, &address);
+}
+
 static int
 open_socket(const struct addrinfo *found)
 {

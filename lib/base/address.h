@@ -30,6 +30,9 @@ extern bool address_split(const char *text, Address *address) MUSTCHECK;
  */
 extern const char *address_parse(const char *text, Address *address) MUSTCHECK;
 
+/* The same, for an option: returns only the fault. */
+extern const char *address_check(const char *text);
+
 /*
  * Returns a listening socket, or -1.  It logs success and failure.  While
  * *is_down stays true, it logs only the first of several failures.

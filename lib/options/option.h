@@ -91,6 +91,9 @@ extern bool options_fail(const Place *place, const char *option,
 /* Returns the name of the choice with this value, which must exist. */
 extern const char *options_choice_name(const Choice *choices, int value);
 
+/* Checks a path for an option; returns what is wrong with it, or NULL. */
+extern const char *options_check_path(const char *path);
+
 /* Returns the value of the choice with this name, or of the fallback. */
 extern int	options_choice_value(const Option *option, const char *name);
 

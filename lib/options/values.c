@@ -46,6 +46,12 @@ parse_number(const char *text, double *value)
 	return parsed;
 }
 
+const char *
+options_check_path(const char *path)
+{
+	return path[0] == '/' ? NULL : "the path must be absolute";
+}
+
 int
 options_choice_value(const Option *option, const char *name)
 {

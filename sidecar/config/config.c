@@ -69,14 +69,6 @@ check_environment(const char *text)
 	return "an environment has letters, digits, _ and -";
 }
 
-static const char *
-check_listen(const char *text)
-{
-	Address		address;
-
-	return address_parse(text, &address);
-}
-
 static const Option retry_options[] = {
 	{
 		"delay", OPTION_DURATION, .fallback = "5s",
@@ -402,7 +394,7 @@ static const Option root_options[] = {
 	},
 	{
 		"listen", OPTION_TEXT, .needs_restart = true,
-		.min = 1, .max = 100, .check = check_listen,
+		.min = 1, .max = 100, .check = address_check,
 		.offset = offsetof(Config, listen),
 		.help = "address and port that serve GET /health, the health of this node"
 	},

@@ -20,12 +20,6 @@ handler_kind(const HandlerConfig *config)
 	return (const HandlerKind *) config->kind;
 }
 
-const char *
-handler_check_path(const char *path)
-{
-	return path[0] == '/' ? NULL : "the path must be absolute";
-}
-
 bool
 handler_settle_argv(const HandlerConfig *config, const Place *place)
 {

@@ -165,9 +165,6 @@ extern const Section *const handler_kinds[];
 /* The kind of a handler of the configuration. */
 extern const HandlerKind *handler_kind(const HandlerConfig *config);
 
-/* Checks a path for an option; returns what is wrong with it, or NULL. */
-extern const char *handler_check_path(const char *path);
-
 /* For settle functions: requires an absolute path for the program. */
 extern bool handler_settle_argv(const HandlerConfig *config, const Place *place);
 
@@ -186,7 +183,7 @@ extern bool handler_settle_statuses(const HandlerConfig *config,
 	{ \
 		"directory", OPTION_TEXT, offsetof(HandlerConfig, directory), \
 		.fallback = "/", .needs_restart = true, .min = 1, .max = 4095, \
-		.check = handler_check_path, .help = "where the processes start" \
+		.check = options_check_path, .help = "where the processes start" \
 	}
 #define HANDLER_STATUSES \
 	{ \

@@ -60,7 +60,7 @@ http_settle(void *target, const Place *place)
 
 #define HTTP_FILE(name, member, text) \
 	{ \
-		name, OPTION_TEXT, .min = 1, .max = 4095, .check = handler_check_path, \
+		name, OPTION_TEXT, .min = 1, .max = 4095, .check = options_check_path, \
 		.offset = offsetof(HttpConfig, member), .help = text \
 	}
 
