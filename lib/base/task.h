@@ -60,7 +60,6 @@ typedef struct Task
 	void	   *run;			/* the runner's own record of this task */
 	dlist_node	run_node;		/* in a list of execute.c */
 	int			due_place;		/* in the heap of deadlines.c */
-	bool		is_doubtful;	/* the server may have lost its grab */
 	bool		is_cancelled;	/* an operator asked to cancel it */
 } Task;
 

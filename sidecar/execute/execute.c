@@ -10,6 +10,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
+#include "base/map.h"
 #include "execute/deadlines.h"
 #include "execute/execute.h"
 
@@ -29,7 +30,7 @@ struct Execute
 	Lane	  **lanes;			/* one per handler */
 	int			nlanes;
 	int			nrunning;		/* started tasks without a verdict */
-	int			ndoubtful;		/* running tasks whose grabs may be lost */
+	Map		   *known;			/* these and the ended ones, by id */
 	bool		has_ended;
 };
 
@@ -137,7 +138,8 @@ on_verdict(void *arg, Task *task, const Verdict *verdict)
 	deadlines_remove(&lane->deadlines, task);
 	handler_count_bytes(lane->handler, -task->size);
 	lane->execute->nrunning--;
-	lane->execute->ndoubtful -= task->is_doubtful;
+	if (map_get(lane->execute->known, task->id) == task)
+		map_remove(lane->execute->known, task->id);
 	if (judged.result == TASK_ACCEPTED)
 		judged.delay_us = time_left(lane, task);
 	finish_add(lane->execute->parts.finish, task, &judged);
@@ -171,6 +173,7 @@ execute_open(const RunnerParts *parts)
 	Execute    *execute = palloc0(sizeof(Execute));
 
 	execute->parts = *parts;
+	execute->known = map_new(TASK_ID_BYTES);
 	execute->parts.gate = (RunnerGate)
 	{
 		may_start, may_start_until, parts->node
@@ -207,23 +210,36 @@ execute_reload(Execute *execute)
 	}
 }
 
+/* Its tasks stay known: a server that lost their grabs gives them again. */
 static void
 close_lane(Lane *lane)
 {
-	dlist_mutable_iter iter;
+	dlist_iter	iter;
 
 	lane->kind->close(lane->runner);
 	lane->runner = NULL;
-	dlist_foreach_modify(iter, &lane->running)
+	dlist_foreach(iter, &lane->running)
 	{
-		Task	   *task = dlist_container(Task, run_node, iter.cur);
+		const Task *task = dlist_container(Task, run_node, iter.cur);
 
-		dlist_delete(&task->run_node);
 		handler_count_bytes(lane->handler, -task->size);
-		drop_task(task);
+		slots_free(task->slot);
 		lane->execute->nrunning--;
 	}
 	deadlines_clear(&lane->deadlines);
+}
+
+static void
+free_lane(Lane *lane)
+{
+	dlist_mutable_iter iter;
+
+	if (lane->runner != NULL)
+		close_lane(lane);
+	dlist_foreach_modify(iter, &lane->running)
+		task_free(dlist_container(Task, run_node, iter.cur));
+	deadlines_free(&lane->deadlines);
+	pfree(lane);
 }
 
 void
@@ -239,14 +255,8 @@ void
 execute_free(Execute *execute)
 {
 	for (int i = 0; i < execute->nlanes; i++)
-	{
-		Lane	   *lane = execute->lanes[i];
-
-		if (lane->runner != NULL)
-			close_lane(lane);
-		deadlines_free(&lane->deadlines);
-		pfree(lane);
-	}
+		free_lane(execute->lanes[i]);
+	map_free(execute->known);
 	pfree(execute->lanes);
 	pfree(execute);
 }
@@ -273,46 +283,27 @@ end_unstarted(Execute *execute, Task *task, TaskResult result, const char *why)
 }
 
 static Task *
-find_running(Lane *lane, const uint8 *id, int64 version)
+find_task(const Execute *execute, const uint8 *id, int64 version)
 {
-	dlist_iter	iter;
+	Task	   *task = map_get(execute->known, id);
 
-	dlist_foreach(iter, &lane->running)
-	{
-		Task	   *task = dlist_container(Task, run_node, iter.cur);
-
-		if (task->version == version && memcmp(task->id, id, TASK_ID_BYTES) == 0)
-			return task;
-	}
-	return NULL;
-}
-
-void
-execute_doubt_all(Execute *execute)
-{
-	dlist_iter	iter;
-
-	for (int i = 0; i < execute->nlanes; i++)
-		dlist_foreach(iter, &execute->lanes[i]->running)
-			dlist_container(Task, run_node, iter.cur)->is_doubtful = true;
-	if (!execute->has_ended)
-		execute->ndoubtful = execute->nrunning;
+	return task != NULL && task->version == version ? task : NULL;
 }
 
 /*
- * The server lost the grab of a running task, and this node has grabbed the
- * task again.  The current run goes on under the new grab.
+ * The server lost the grab of a task that runs or ran here, and this node has
+ * grabbed the task again.  The current run goes on under the new grab.
  */
 static bool
-is_running_already(Lane *lane, Task *task)
+is_known_already(Execute *execute, Task *task)
 {
-	Task	   *running = find_running(lane, task->id, task->version);
+	Task	   *known = find_task(execute, task->id, task->version);
 
-	if (running == NULL)
+	if (known == NULL)
 		return false;
-	running->token = task->token;
-	log_task(TWT_LOG_WARN, "execute", running,
-			 "the server had lost its grab; it runs on with a new one");
+	known->token = task->token;
+	log_task(TWT_LOG_WARN, "execute", task,
+			 "the server had lost its grab; the new one is for the same run");
 	drop_task(task);
 	return true;
 }
@@ -333,20 +324,14 @@ execute_task(Execute *execute, Task *task)
 {
 	Lane	   *lane = handler_data(task->handler);
 
-	if (execute->has_ended && execute->ndoubtful > 0)
-	{
-		/* It may have run, under a grab that the server lost. */
-		drop_task(task);
+	if (is_known_already(execute, task))
 		return;
-	}
 	finish_expect(execute->parts.finish);
 	if (execute->has_ended)
 	{
 		end_unstarted(execute, task, TASK_RELEASE, NULL);
 		return;
 	}
-	if (execute->ndoubtful > 0 && is_running_already(lane, task))
-		return;
 	if (task->unreadable != NULL)
 	{
 		end_unstarted(execute, task, TASK_ERROR, task->unreadable);
@@ -370,6 +355,7 @@ execute_task(Execute *execute, Task *task)
 		return;
 	}
 	dlist_push_tail(&lane->running, &task->run_node);
+	map_set(execute->known, task->id, task);
 	deadlines_add(&lane->deadlines, task);
 	handler_count_bytes(lane->handler, task->size);
 	execute->nrunning++;
@@ -424,23 +410,20 @@ bool
 execute_cancel(void *arg, const CancelRequest *request)
 {
 	const Execute *execute = arg;
+	Task	   *task = request->is_ours && !execute->has_ended ?
+		find_task(execute, request->id, request->version) : NULL;
 
+	if (task != NULL)
+	{
+		cancel_task(handler_data(task->handler), task, request->why);
+		return false;
+	}
 	for (int i = 0; i < execute->nlanes; i++)
 	{
-		Lane	   *lane = execute->lanes[i];
-		Task	   *task;
+		const Lane *lane = execute->lanes[i];
 
-		if (lane->kind->grabs != NULL)
-		{
-			if (lane->kind->grabs->cancel(lane->runner, request))
-				return true;
-			continue;
-		}
-		task = request->is_ours ? find_running(lane, request->id, request->version) : NULL;
-		if (task == NULL)
-			continue;
-		cancel_task(lane, task, request->why);
-		return false;
+		if (lane->kind->grabs != NULL && lane->kind->grabs->cancel(lane->runner, request))
+			return true;
 	}
 	return request->is_ours;
 }
@@ -468,7 +451,7 @@ execute_gone(Execute *execute)
 
 		if (lane->kind->grabs != NULL)
 			lane->kind->grabs->forget(lane->runner);
-		else
+		else if (lane->runner != NULL)
 			stop_all(lane, "its node was declared gone");
 	}
 }

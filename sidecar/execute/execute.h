@@ -38,7 +38,10 @@ extern void execute_reload(Execute *execute);
  */
 extern bool execute_take(Table *table, TableEntry *entry) MUSTCHECK;
 
-/* Takes over a grabbed task and its slot. */
+/*
+ * Takes over a grabbed task and its slot.  If the server lost the grab of a running
+ * task and gives the task again, the run goes on and no second one starts.
+ */
 extern void execute_task(Execute *execute, Task *task);
 
 /*
@@ -46,12 +49,6 @@ extern void execute_task(Execute *execute, Task *task);
  * turn.
  */
 extern void execute_pump(Execute *execute);
-
-/*
- * The server may have lost the grabs of running tasks.  If such a task is
- * grabbed again, its run goes on and no second one starts.
- */
-extern void execute_doubt_all(Execute *execute);
 
 /* The number of tasks without a known outcome. */
 extern int	execute_running(const Execute *execute);

@@ -34,7 +34,6 @@ typedef struct GrabRequest
 {
 	dlist_node	node;
 	Grab	   *grab;
-	Pg		   *pg;				/* the connection of the last send */
 	RequestState state;
 	GrabQuestion question;
 } GrabRequest;
@@ -228,7 +227,6 @@ send_resolve(GrabRequest *request, Pg *pg)
 	WireParams	params;
 
 	set_state(request, REQUEST_SENT);
-	request->pg = pg;
 	log_line(TWT_LOG_INFO, "grab", "asking for the outcome of %d grabs",
 			 request->question.batch->n);
 	wire_init(&params);
@@ -298,10 +296,7 @@ send_grab(GrabRequest *request, Pg *pg)
 	WireParams	params;
 
 	set_state(request, REQUEST_SENT);
-	request->pg = pg;
 	request->question.sent_us = loop_now_us(grab->parts.loop);
-	if (pg == node_pg(grab->parts.node))
-		execute_doubt_all(grab->parts.execute);
 	batch_sort(batch);
 	batch->token = node_next_token(grab->parts.node);
 	wire_init(&params);
@@ -406,10 +401,7 @@ on_state(void *arg, bool is_up)
 	if (!is_up)
 		put_back_gathered(grab);
 	else
-	{
-		execute_doubt_all(grab->parts.execute);
 		loop_want_turn(grab->parts.loop);
-	}
 }
 
 /*
