@@ -15,26 +15,29 @@
 #define FEW 1000
 
 /*
- * A look is expensive if it takes longer than LONG_LOOK_US, and longer than
- * MUCH_US for each new task.  Then a rest of REST_TIMES the excess follows,
- * unless triggers were lost.  So a disk that stalls once does not leave the
- * node without tasks for long.
+ * The next look that refills the table from the same place waits for REST_TIMES
+ * the time that the last one took.  If that one found tasks, FREE_US of it do not
+ * count, nor FREE_TASK_US for each task.  The factor doubles with each barren look
+ * in a row, which found no new task although there were more rows than it could
+ * take.  A look for lost triggers does not wait.
  */
-#define LONG_LOOK_US MS_TO_US(20)
-#define MUCH_US 50
 #define REST_TIMES 4
-
-/*
- * The first rest after a barren look, which found no new task although there
- * were more rows than it could take.  Each further rest is twice as long.
- */
-#define BARREN_US MS_TO_US(10)
+#define FREE_US MS_TO_US(20)
+#define FREE_TASK_US 50
 
 /*
  * The delay of a look for tasks that a pause, already over, may have held
  * back.
  */
 #define DOUBT_US SECONDS_TO_US(5)
+
+/* The last look from a place, for the rest that follows it. */
+typedef struct Rest
+{
+	int64		since_us;		/* when it ended */
+	int64		took_us;
+	int			added;
+} Rest;
 
 typedef struct BucketSweep
 {
@@ -44,12 +47,9 @@ typedef struct BucketSweep
 	LookKind	refused;		/* a failed look: the next one covers it, too */
 	bool		has_rest;		/* the table has all remaining tasks of this
 								 * node's share */
-	int64		rest_until_us;
-	bool		rests_from_head;	/* the look at the head made it rest */
-	int64		fed_until_us;	/* until then, only a table that is half empty
-								 * is refilled from the head */
-	int64		barren_us;		/* the last rest after a look that found
-								 * nothing new */
+	Rest		rests[LOOK_FROM_HEAD + 1];	/* by LookStart */
+	int64		rest_times;
+	LoopTimer  *rested;
 	int			turns;
 } BucketSweep;
 
@@ -61,7 +61,6 @@ struct Sweep
 	BucketSweep *buckets;
 	int			nbuckets;
 	LoopTimer  *timer;			/* the next routine look */
-	LoopTimer  *rested;
 	LoopTimer  *doubt;			/* for a look at everything */
 	bool		is_stopped;
 	bool		is_idle;		/* no task is SUBMITTED or PROCESSING */
@@ -82,11 +81,17 @@ widen(LookKind *kind, LookKind by)
 	kind->room = Max(kind->room, by.room);
 }
 
+static void
+want_turn(void *sweep)
+{
+	loop_want_turn(((Sweep *) sweep)->loop);
+}
+
 void
 sweep_want(Sweep *sweep, int bucket)
 {
 	widen(&sweep->buckets[bucket].wanted, everything);
-	loop_want_turn(sweep->loop);
+	want_turn(sweep);
 }
 
 static void
@@ -94,7 +99,7 @@ want_in_all(Sweep *sweep, LookKind kind)
 {
 	for (int i = 0; i < sweep->nbuckets; i++)
 		widen(&sweep->buckets[i].wanted, kind);
-	loop_want_turn(sweep->loop);
+	want_turn(sweep);
 }
 
 void
@@ -127,77 +132,32 @@ on_same_policies(void *arg)
 
 /* ---- rests ---- */
 
-/* The time to rest after a look that was expensive or barren. */
-static int64
-rest_after(BucketSweep *b, const LookEnd *end)
+static void
+begin_rest(BucketSweep *b, const LookEnd *end)
 {
-	bool		is_barren = end->is_cut && end->added == 0;
-	int64		excess_us = end->took_us - (int64) end->added * MUCH_US;
+	Rest	   *rest = &b->rests[end->kind.start];
 
-	b->barren_us = is_barren ?
-		Min(Max(b->barren_us * 2, BARREN_US), b->sweep->config->sweep_us) : 0;
-	if (end->took_us < LONG_LOOK_US)
-		return b->barren_us;
-	return Max(excess_us * REST_TIMES, b->barren_us);
-}
-
-static bool
-is_resting(const BucketSweep *b)
-{
-	return loop_now_us(b->sweep->loop) < b->rest_until_us;
+	if (!end->is_cut || end->added > 0)
+		b->rest_times = REST_TIMES;
+	else if (end->took_us * b->rest_times < b->sweep->config->sweep_us)
+		b->rest_times *= 2;
+	rest->since_us = loop_now_us(b->sweep->loop);
+	rest->took_us = end->took_us;
+	rest->added = end->added;
 }
 
 /*
  * A look at the head reads all types again, also those that have tasks in the
- * table.  So with many types that spilled, it waits until it can fill half of
- * the table, or until REST_TIMES the time of the last one has passed.
+ * table.  So all of its time counts while more than half of the table is full.
  */
-static bool
-is_fed(const BucketSweep *b)
+static int64
+rest_left(const BucketSweep *b, LookStart start)
 {
-	return loop_now_us(b->sweep->loop) < b->fed_until_us &&
-		table_waiting(b->look.table) > table_capacity(b->look.table) / 2;
-}
+	const Rest *rest = &b->rests[start];
+	bool		is_fed = start == LOOK_FROM_HEAD && table_waiting(b->look.table) > table_capacity(b->look.table) / 2;
+	int64		free_us = rest->added == 0 || is_fed ? 0 : FREE_US + (int64) rest->added * FREE_TASK_US;
 
-/*
- * After an expensive look at the head, looks from the cursors still fetch more:
- * they do not read what is before.
- */
-static bool
-may_refill(const BucketSweep *b)
-{
-	if (look_can_go_on(&b->look))
-		return !is_resting(b) || b->rests_from_head;
-	return !is_resting(b) && !is_fed(b);
-}
-
-/* Sets the timer for the first end of a rest. */
-static void
-arm_rested(Sweep *sweep)
-{
-	int64		now_us = loop_now_us(sweep->loop);
-	int64		first = PG_INT64_MAX;
-
-	for (int i = 0; i < sweep->nbuckets; i++)
-	{
-		const BucketSweep *b = &sweep->buckets[i];
-
-		if (b->rest_until_us > now_us)
-			first = Min(first, b->rest_until_us);
-		if (b->fed_until_us > now_us)
-			first = Min(first, b->fed_until_us);
-	}
-	if (first < PG_INT64_MAX)
-		loop_timer_start(sweep->rested, first - now_us);
-}
-
-static void
-on_rested(void *arg)
-{
-	Sweep	   *sweep = arg;
-
-	arm_rested(sweep);
-	loop_want_turn(sweep->loop);
+	return rest->since_us + Max(rest->took_us - free_us, 0) * b->rest_times - loop_now_us(b->sweep->loop);
 }
 
 /* ---- looks ---- */
@@ -216,11 +176,7 @@ on_end(void *arg, const LookEnd *end)
 	if (end->kind.depth == LOOK_DEEP)
 		b->has_rest = end->kind.part == LOOK_HELP ? end->is_cut :
 			end->kind.part == LOOK_OWN && !end->is_cut;
-	b->rest_until_us = loop_now_us(b->sweep->loop) + rest_after(b, end);
-	b->rests_from_head = end->kind.start == LOOK_FROM_HEAD;
-	if (end->kind.depth == LOOK_DEEP && b->rests_from_head)
-		b->fed_until_us = loop_now_us(b->sweep->loop) + end->took_us * REST_TIMES;
-	arm_rested(b->sweep);
+	begin_rest(b, end);
 	if (end->added > 0)
 		log_line(TWT_LOG_DEBUG, "sweep", "found %d tasks in bucket \"%s\"",
 				 end->added, b->sweep->config->buckets[b->look.bucket]);
@@ -230,7 +186,7 @@ static void
 on_come_down(void *arg, const char *type, int room)
 {
 	BucketSweep *b = arg;
-	LookStart	start = type == NULL && !is_resting(b) ? LOOK_FROM_HEAD : LOOK_ON;
+	LookStart	start = type == NULL && rest_left(b, LOOK_FROM_HEAD) <= 0 ? LOOK_FROM_HEAD : LOOK_ON;
 	LookKind	own = {LOOK_DEEP, LOOK_OWN, start, room};
 
 	widen(&b->wanted, own);
@@ -272,6 +228,23 @@ send_look(BucketSweep *b)
 	look_send(&b->look, b->sweep->config->buckets[b->look.bucket], kind);
 }
 
+/* After an expensive look at the head, looks from the cursors still fetch more. */
+static void
+pump(BucketSweep *b)
+{
+	int64		head_us = rest_left(b, LOOK_FROM_HEAD);
+	int64		next_us = look_can_go_on(&b->look) ? rest_left(b, LOOK_ON) : head_us;
+
+	if (next_us <= 0 && table_has_spilled(b->look.table))
+		table_take_spilled(b->look.table, on_come_down, b);
+	if (head_us <= 0)
+		help_others(b);
+	if (next_us > 0 || head_us > 0)
+		loop_timer_start(b->rested, next_us > 0 ? next_us : head_us);
+	if (b->wanted.depth != LOOK_NONE)
+		send_look(b);
+}
+
 void
 sweep_pump(Sweep *sweep)
 {
@@ -279,18 +252,8 @@ sweep_pump(Sweep *sweep)
 		!pg_is_up(node_pg(sweep->node)))
 		return;
 	for (int i = 0; i < sweep->nbuckets; i++)
-	{
-		BucketSweep *b = &sweep->buckets[i];
-
-		if (b->look.kind.depth != LOOK_NONE)
-			continue;
-		if (may_refill(b) && table_has_spilled(b->look.table))
-			table_take_spilled(b->look.table, on_come_down, b);
-		if (!is_resting(b))
-			help_others(b);
-		if (b->wanted.depth != LOOK_NONE)
-			send_look(b);
-	}
+		if (sweep->buckets[i].look.kind.depth == LOOK_NONE)
+			pump(&sweep->buckets[i]);
 }
 
 static void
@@ -321,15 +284,16 @@ sweep_open(Loop *loop, const Config *config, Node *node, Policies *policies,
 		BucketSweep *b = &sweep->buckets[i];
 
 		b->sweep = sweep;
+		b->rest_times = REST_TIMES;
 		b->look = (Look)
 		{
 			.loop = loop, .node = node, .policies = policies, .table = tables[i],
 				.bucket = i, .on_end = on_end, .arg = b
 		};
 		look_init(&b->look);
+		b->rested = loop_timer_new(loop, want_turn, sweep);
 	}
 	sweep->timer = loop_timer_new(loop, on_time, sweep);
-	sweep->rested = loop_timer_new(loop, on_rested, sweep);
 	sweep->doubt = loop_timer_new(loop, sweep_want_all, sweep);
 	loop_timer_start(sweep->timer, config->sweep_us);
 	return sweep;
@@ -361,10 +325,12 @@ void
 sweep_free(Sweep *sweep)
 {
 	loop_timer_free(sweep->timer);
-	loop_timer_free(sweep->rested);
 	loop_timer_free(sweep->doubt);
 	for (int i = 0; i < sweep->nbuckets; i++)
+	{
+		loop_timer_free(sweep->buckets[i].rested);
 		look_clear(&sweep->buckets[i].look);
+	}
 	pfree(sweep->buckets);
 	pfree(sweep);
 }

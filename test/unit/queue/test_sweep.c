@@ -90,6 +90,7 @@ test_each_rests(void **state)
 	answer("sweep", NULL);		/* rests until 500 */
 	pass_us(MS_TO_US(100));
 	answer("sweep", NULL);		/* rests until 1000 */
+	sweep_pump(sweep);
 	for (int i = 0; i < 2; i++)
 	{
 		turn_wanted = false;
@@ -374,10 +375,10 @@ test_rests_from_head(void **state)
 	execute(backlog, SHARE / 2);
 	assert_int_equal(cursors_of_look(sweep), 1);
 	pass_us(MS_TO_US(100));
-	answer("sweep", rows(SHARE, SHARE / 2));	/* five new tasks, so it rests
-												 * for 399 ms */
+	/* 20.25 ms do not count, so it rests for 319 ms */
+	answer("sweep", rows(SHARE, SHARE / 2));
 	execute(backlog, SHARE / 2);
-	pass_us(MS_TO_US(398));
+	pass_us(MS_TO_US(318));
 	assert_false(looks(sweep));
 	pass_us(MS_TO_US(1));
 	assert_int_equal(cursors_of_look(sweep), 1);
@@ -393,6 +394,47 @@ test_rests_from_head(void **state)
 	pass_us(MS_TO_US(400));
 	assert_int_equal(cursors_of_look(sweep), 0);
 	answer("sweep", NULL);
+	close_backlog(backlog);
+}
+
+/* Looks that find nothing new rest for twice as long each time, until one finds some. */
+static void
+test_barren(void **state)
+{
+	Backlog    *backlog = open_backlog();
+	TableEntry *held;
+
+	assert_true(looks(backlog->sweep));
+	pass_us(MS_TO_US(1));
+	answer("sweep", rows(0, SHARE));
+	execute(backlog, SHARE - 1);
+	held = table_pop(backlog->tables[0]);
+	for (int rest_ms = 8; rest_ms <= 32; rest_ms *= 2)
+	{
+		PGresult   *known = make_result(SWEEP_PLACE + 1);
+
+		for (int i = 0; i < SHARE; i++)
+			put_row(known, "A", SHARE - 1);
+		assert_int_equal(cursors_of_look(backlog->sweep), 1);
+		pass_us(MS_TO_US(1));
+		answer("sweep", known);
+		turn_wanted = false;
+		assert_false(looks(backlog->sweep));
+		pass_us(MS_TO_US(rest_ms) - 1);
+		assert_false(turn_wanted || looks(backlog->sweep));
+		pass_us(1);
+		assert_true(turn_wanted);
+	}
+	assert_int_equal(cursors_of_look(backlog->sweep), 1);
+	pass_us(MS_TO_US(30));
+	answer("sweep", rows(20, SHARE));
+	execute(backlog, SHARE);
+	assert_false(looks(backlog->sweep));
+	pass_us(MS_TO_US(38));
+	assert_int_equal(cursors_of_look(backlog->sweep), 1);
+	answer("sweep", NULL);
+	slots_free(backlog->limit);
+	table_forget(backlog->tables[0], held);
 	close_backlog(backlog);
 }
 
@@ -494,6 +536,7 @@ main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_rests_from_head),
+		cmocka_unit_test(test_barren),
 		cmocka_unit_test(test_fed),
 		cmocka_unit_test(test_half_empty),
 		cmocka_unit_test(test_rows_of_type),
