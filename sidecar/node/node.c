@@ -8,12 +8,15 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "node/life.h"
+#include "base/sdnotify.h"
 #include "node/node.h"
-#include "node/pace.h"
-#include "node/refusal.h"
 #include "node/task_clock.h"
 #include "calls/calls.h"
+
+/* Without shared memory nobody reports the end of a node's session. */
+#define TICK_US SECONDS_TO_US(6)
+#define NOTIFY_TICK_US SECONDS_TO_US(3)
+#define LEADER_LATE_US SECONDS_TO_US(1)
 
 #define START_AGAIN_US SECONDS_TO_US(1)
 #define ASK_AGAIN_US SECONDS_TO_US(2)
@@ -21,10 +24,20 @@
 /* A step of the clock this long is a jump, and no slow answer. */
 #define JUMP_US SECONDS_TO_US(1)
 
-/* Less than the grace that other nodes give a node whose session is gone. */
+/* Both are shorter than the grace, see recover_tasks(). */
+#define PROOF_US MS_TO_US(2500)
 #define HOLD_AGAIN_US SECONDS_TO_US(1)
+
 #define END_PATIENCE_US SECONDS_TO_US(2)
 #define ERRCODE_LOCKED "55P03"
+
+typedef enum NodeState
+{
+	NODE_UNKNOWN,				/* the database has given it no incarnation */
+	NODE_UNCONFIRMED,			/* not confirmed since the connection came up */
+	NODE_CONFIRMED,
+	NODE_ENDING					/* until the end */
+} NodeState;
 
 /* A tick or a start: one at a time, since its answer confirms when we asked. */
 typedef enum NodeCall
@@ -42,7 +55,12 @@ struct Node
 	void	   *arg;
 	Pg		   *pg;
 	LoopTimer  *timer;			/* next tick */
-	Life		life;
+	NodeState	state;
+	bool		is_held;		/* the last tick found its lock with its
+								 * session */
+	int64		asked_us;		/* when the last tick or start was sent */
+	int64		confirmed_us;	/* the same, of the last that was confirmed */
+	int64		proved_us;		/* when the last proof was sent */
 	NodeCall	call;
 	QueueKind	queue;
 	int64		incarnation;
@@ -59,6 +77,16 @@ struct Node
 	void	   *end_arg;
 };
 
+/* ---- its life ---- */
+
+/* A node that ends does nothing else. */
+static void
+set_state(Node *node, NodeState state)
+{
+	if (node->state != NODE_ENDING)
+		node->state = state;
+}
+
 static void
 set_leader(Node *node, bool is_leader)
 {
@@ -69,11 +97,42 @@ set_leader(Node *node, bool is_leader)
 	node->events.on_leader(node->arg, is_leader);
 }
 
+/* Logs a new reason, and takes it over.  NULL: there is none. */
+static void
+set_refusal(Node *node, char *reason)
+{
+	if (reason != NULL && (node->refusal == NULL || strcmp(reason, node->refusal) != 0))
+	{
+		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
+				 "see twtasks.adopt(environment)", reason);
+		/* A sidecar that waits for an administrator counts as started. */
+		sdnotify_ready();
+	}
+	pfree(node->refusal);
+	node->refusal = reason;
+}
+
+/*
+ * The tick or start that was sent last is confirmed.  Returns whether the session
+ * is in place again after it was not.
+ */
+static bool
+confirm(Node *node, bool is_held)
+{
+	bool		was_away = node->state == NODE_UNCONFIRMED || !node->is_held;
+
+	node->confirmed_us = node->asked_us;
+	node_prove(node, node->asked_us);
+	set_state(node, NODE_CONFIRMED);
+	node->is_held = is_held;
+	return was_away && is_held;
+}
+
 static void
 begin(Node *node, int64 incarnation)
 {
 	node->incarnation = incarnation;
-	(void) life_confirm(&node->life, true);
+	(void) confirm(node, true);
 	log_line(TWT_LOG_INFO, "node", "started as incarnation " INT64_FORMAT,
 			 incarnation);
 	node->events.on_begin(node->arg);
@@ -83,7 +142,7 @@ static void
 lose(Node *node)
 {
 	node->incarnation = 0;
-	life_set_state(&node->life, LIFE_UNKNOWN);
+	set_state(node, NODE_UNKNOWN);
 	set_leader(node, false);
 	node->events.on_gone(node->arg);
 }
@@ -104,7 +163,7 @@ end_call(Node *node, int64 again_us)
 	bool		again = node->call == CALL_AGAIN;
 
 	node->call = CALL_NONE;
-	if (node->life.state != LIFE_ENDING)
+	if (node->state != NODE_ENDING)
 		loop_timer_start(node->timer, again ? 0 : again_us);
 }
 
@@ -114,9 +173,9 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 	Node	   *node = arg;
 	int64		again_us = START_AGAIN_US;
 
-	if (outcome == PG_DONE && node->life.state != LIFE_ENDING)
+	if (outcome == PG_DONE && node->state != NODE_ENDING)
 	{
-		refusal_set(&node->refusal, wire_dup_text(result, 0, START_REFUSAL));
+		set_refusal(node, wire_dup_text(result, 0, START_REFUSAL));
 		again_us = PQgetisnull(result, 0, START_INCARNATION) ? ASK_AGAIN_US : 0;
 		if (again_us == 0)
 			begin(node, wire_get_int(result, 0, START_INCARNATION));
@@ -127,7 +186,25 @@ on_started(void *arg, PgOutcome outcome, PGresult *result)
 static int64
 tick_period(const Node *node)
 {
-	return pace_period(node->queue, node->config->lease_us);
+	return Min(node->queue == QUEUE_NOTIFY ? NOTIFY_TICK_US : TICK_US, node->config->lease_us / 4);
+}
+
+/*
+ * A follower ticks a moment after the leader must have ticked.  So it soon notices a
+ * leader that hangs, without more ticks.
+ */
+static int64
+next_tick(const Node *node, const PGresult *result)
+{
+	int64		period_us = tick_period(node);
+	int64		look_us;
+
+	if (PQgetisnull(result, 0, TICK_LOOK_MS))
+		return period_us;
+	look_us = MS_TO_US(wire_get_int(result, 0, TICK_LOOK_MS));
+	if (look_us < 0)
+		return Min(period_us, LEADER_LATE_US);
+	return Min(look_us, period_us + period_us / 4);
 }
 
 /*
@@ -137,10 +214,10 @@ tick_period(const Node *node)
 static void
 look_at_lock(Node *node)
 {
-	int64		since_us = loop_now_us(node->loop) - node->life.confirmed_us;
+	int64		since_us = loop_now_us(node->loop) - node->confirmed_us;
 
 	node->is_locked = true;
-	if (node->life.state == LIFE_ENDING || since_us < node->config->lease_us / 2 ||
+	if (node->state == NODE_ENDING || since_us < node->config->lease_us / 2 ||
 		!node->events.is_idle(node->arg))
 		return;
 	log_line(TWT_LOG_WARN, "node", "incarnation " INT64_FORMAT " is left, and a new one begins: "
@@ -157,11 +234,11 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 	int64		step_us;
 
 	/* Tick soon after a failure: other nodes wait only for the grace. */
-	end_call(node, outcome == PG_DONE ? pace_next(tick_period(node), result) : Min(START_AGAIN_US, tick_period(node)));
+	end_call(node, outcome == PG_DONE ? next_tick(node, result) : Min(START_AGAIN_US, tick_period(node)));
 	node->is_locked = false;
 	if (outcome == PG_FAILED && strcmp(pg_sqlstate(result), ERRCODE_LOCKED) == 0)
 		look_at_lock(node);
-	if (outcome != PG_DONE || node->life.state == LIFE_ENDING)
+	if (outcome != PG_DONE || node->state == NODE_ENDING)
 		return;
 	if (!wire_get_bool(result, 0, TICK_ALIVE))
 	{
@@ -169,9 +246,9 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 		loop_timer_start(node->timer, 0);
 		return;
 	}
-	if (life_confirm(&node->life, wire_get_bool(result, 0, TICK_IS_HELD)))
+	if (confirm(node, wire_get_bool(result, 0, TICK_IS_HELD)))
 		node->events.on_return(node->arg);
-	if (!node->life.is_held)
+	if (!node->is_held)
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->place = wire_get_int(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int(result, 0, TICK_NODES);
@@ -241,7 +318,7 @@ tick(void *arg)
 {
 	Node	   *node = arg;
 
-	if (node->life.state == LIFE_ENDING)
+	if (node->state == NODE_ENDING)
 	{
 		ended(node);
 		return;
@@ -254,7 +331,7 @@ tick(void *arg)
 		return;
 	}
 	node->call = CALL_UNDER_WAY;
-	node->life.asked_us = loop_now_us(node->loop);
+	node->asked_us = loop_now_us(node->loop);
 	if (node->incarnation == 0)
 		send_start(node);
 	else
@@ -269,7 +346,7 @@ on_listening(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_FAILED)
 		pg_reset(node->pg, "could not listen for changes of the configuration");
-	if (outcome != PG_DONE || node->life.state == LIFE_ENDING)
+	if (outcome != PG_DONE || node->state == NODE_ENDING)
 		return;
 	node->events.on_config(node->arg);
 	node->events.on_cancel(node->arg);
@@ -280,7 +357,7 @@ on_notify(void *arg, const char *channel, const char *payload)
 {
 	Node	   *node = arg;
 
-	if (node->life.state == LIFE_ENDING)
+	if (node->state == NODE_ENDING)
 		return;
 	if (strcmp(channel, "twtasks_config") == 0)
 		node->events.on_config(node->arg);
@@ -297,8 +374,8 @@ on_state(void *arg, bool is_up)
 {
 	Node	   *node = arg;
 
-	if (node->life.state == LIFE_CONFIRMED)
-		life_set_state(&node->life, LIFE_UNCONFIRMED);
+	if (node->state == NODE_CONFIRMED)
+		set_state(node, NODE_UNCONFIRMED);
 	if (!is_up)
 	{
 		set_leader(node, false);
@@ -360,7 +437,7 @@ node_end(Node *node, LoopFn done, void *arg)
 {
 	WireParams	params;
 
-	life_set_state(&node->life, LIFE_ENDING);
+	set_state(node, NODE_ENDING);
 	node->end_done = done;
 	node->end_arg = arg;
 	loop_timer_start(node->timer, 0);
@@ -378,7 +455,7 @@ node_free(Node *node)
 	node->end_done = NULL;
 	pg_close(node->pg);
 	loop_timer_free(node->timer);
-	refusal_set(&node->refusal, NULL);
+	set_refusal(node, NULL);
 	pfree(node);
 }
 
@@ -403,7 +480,7 @@ node_set_queue(Node *node, QueueKind queue)
 	if (queue == before)
 		return;
 	node->queue = queue;
-	if (queue == QUEUE_RING && pg_is_up(node->pg) && node->life.state != LIFE_ENDING)
+	if (queue == QUEUE_RING && pg_is_up(node->pg) && node->state != NODE_ENDING)
 		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
 
 	/* Followers wait for this node's next tick: tell them the period. */
@@ -415,7 +492,7 @@ void
 node_look(Node *node)
 {
 	/* A start keeps its own pace: the database may have refused it. */
-	if (node->life.state != LIFE_ENDING && node->incarnation != 0)
+	if (node->state != NODE_ENDING && node->incarnation != 0)
 		loop_timer_start(node->timer, 0);
 }
 
@@ -428,20 +505,20 @@ node_incarnation(const Node *node)
 int64
 node_lease_end_us(const Node *node)
 {
-	return node->life.confirmed_us + node->config->lease_us;
+	return node->confirmed_us + node->config->lease_us;
 }
 
 bool
 node_is_alive(const Node *node)
 {
-	return node->incarnation != 0 && node->life.state != LIFE_ENDING &&
+	return node->incarnation != 0 && node->state != NODE_ENDING &&
 		loop_now_us(node->loop) < node_lease_end_us(node);
 }
 
 int64
 node_may_start(const Node *node)
 {
-	return life_is_confirmed(&node->life, loop_now_us(node->loop), node->config->lease_us) ?
+	return node->state == NODE_CONFIRMED && loop_now_us(node->loop) < node_lease_end_us(node) ?
 		node->incarnation : 0;
 }
 
@@ -450,10 +527,11 @@ node_start_now(Node *node)
 {
 	int64		now_us = loop_now_us(node->loop);
 
-	if (life_is_proved(&node->life, now_us))
+	if (now_us < node->proved_us + PROOF_US)
 		return node_may_start(node);
+	/* The last tick may have failed just now, and then keeps its pace. */
 	if (node_may_start(node) != 0 && node->call == CALL_NONE &&
-		life_wants_tick(&node->life, now_us))
+		now_us >= node->asked_us + PROOF_US)
 		loop_timer_start(node->timer, 0);
 	return 0;
 }
@@ -461,7 +539,7 @@ node_start_now(Node *node)
 void
 node_prove(Node *node, int64 sent_us)
 {
-	life_prove(&node->life, sent_us);
+	node->proved_us = Max(node->proved_us, sent_us);
 }
 
 const char *

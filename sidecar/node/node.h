@@ -9,6 +9,12 @@
  * tasks belong to other nodes.  Then all running tasks here must end, and a
  * new incarnation begins.
  *
+ * Other nodes take the tasks of a node whose session has ended after a grace of
+ * 3 s, and this node may not hear of that end.  So a task starts only while the
+ * last proof that the session was in place is younger than that.  Each tick and
+ * each grab is such a proof, by the time at which it was sent.  Hence a task
+ * that starts as soon as its grab is answered needs no other proof.
+ *
  * While another transaction locks the incarnation's row in the database, no tick
  * can confirm it, and no node can declare it gone.  So an incarnation of which
  * nothing runs is left after half a lease, and a new one begins.
@@ -128,11 +134,11 @@ extern int64 node_may_start(const Node *node);
 
 /*
  * The incarnation under which a grabbed task may start at this moment; 0: none
- * may, and the node ticks if that can help.  See life.h.
+ * may, and the node ticks if that can help.
  */
 extern int64 node_start_now(Node *node);
 
-/* A grab that was sent then has won tasks: see life_prove(). */
+/* A grab that was sent then has won tasks, which proves the session. */
 extern void node_prove(Node *node, int64 sent_us);
 
 /* When the confirmed lease ends, by the loop's clock. */

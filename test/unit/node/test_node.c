@@ -10,7 +10,6 @@
 #include "fake_loop.h"
 #include "fake_pg.h"
 
-#include "node/life.h"
 #include "node/node.h"
 #include "calls/calls.h"
 
@@ -173,11 +172,15 @@ test_one_tick(void **state)
 static void
 test_ending_is_final(void **state)
 {
-	Life		life = {.state = LIFE_ENDING};
+	Node	   *node = begin_node();
 
-	life_set_state(&life, LIFE_UNKNOWN);
-	(void) life_confirm(&life, true);
-	assert_int_equal(life.state, LIFE_ENDING);
+	node_end(node, count_end, NULL);
+	answer("tick", ticked());
+	assert_int_equal(node_may_start(node), 0);
+	pg_reset(node_pg(node), "test");
+	come_up(node_pg(node));
+	assert_int_equal(node_may_start(node), 0);
+	node_free(node);
 }
 
 /* The grace of other nodes is 3 s. */
