@@ -14,15 +14,6 @@
 /* Some programs write a byte order mark, although JSON forbids it. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-static const char *
-skip_string(const char *p, const char *end)
-{
-	for (p++; p < end && *p != '"'; p++)
-		if (*p == '\\' && p + 1 < end)
-			p++;
-	return p < end ? p + 1 : end;
-}
-
 /* Length of the number that begins here; 0 if there is none. */
 static size_t
 measure_number(const char *text)
@@ -94,7 +85,7 @@ quote_large_numbers(StringInfo out, const char *text, size_t len)
 			p = copy_number(out, p);
 			continue;
 		}
-		p = *p == '"' ? skip_string(p, end) : p + 1;
+		p = *p == '"' ? json_string_end(p, end) : p + 1;
 		appendBinaryStringInfo(out, from, p - from);
 	}
 }
@@ -182,7 +173,7 @@ count_members(const char *text, size_t len, const char *const *names, int *count
 		const char *from = p;
 
 		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
-		p = *p == '"' ? skip_string(p, end) : p + 1;
+		p = *p == '"' ? json_string_end(p, end) : p + 1;
 		if (*from == '"' && depth == 1 && p[strspn(p, " \t\r\n")] == ':')
 			for (int i = 0; names[i] != NULL; i++)
 				counts[i] += is_named(from, p - from, names[i]);

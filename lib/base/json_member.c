@@ -19,9 +19,8 @@ skip_space(const char *p)
 	return p + strspn(p, " \t\r\n");
 }
 
-/* From the first quote to after the last. */
-static const char *
-skip_string(const char *p, const char *end)
+const char *
+json_string_end(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
 		if (*p == '\\' && p + 1 < end)
@@ -38,7 +37,7 @@ json_value_end(const char *p, const char *end, int *deepest)
 	do
 	{
 		if (*p == '"')
-			p = skip_string(p, end);
+			p = json_string_end(p, end);
 		else
 		{
 			depth += *p == '{' || *p == '[';
@@ -66,7 +65,7 @@ json_member(const char *text, const char *name, size_t *len)
 		const char *value;
 		int			deepest;
 
-		p = skip_string(p, end);
+		p = json_string_end(p, end);
 		value = skip_space(p);
 		if (*value != ':' || *(value = skip_space(value + 1)) == '\0')
 			break;

@@ -22,6 +22,12 @@
 extern const char *json_member(const char *text, const char *name, size_t *len);
 
 /*
+ * The end of the string that begins at text, with a quote, and may lack the other
+ * one; the text ends at end.
+ */
+extern const char *json_string_end(const char *text, const char *end);
+
+/*
  * The end of the value that begins at text, which ends at end.  Sets deepest to
  * the number of its levels of objects and arrays.
  */
