@@ -278,11 +278,6 @@ faults_pump(Faults *faults)
 		return;
 	faults->is_wanted = false;
 	faults->is_under_way = true;
-	if (!programs_any(faults->config))
-	{
-		on_programs(faults, programs_faults(faults->config));
-		return;
-	}
 	faults->looking = programs_look(faults->loop, faults->config, on_programs, faults);
 	faults->is_under_way = faults->looking != NULL;
 	if (faults->looking == NULL)

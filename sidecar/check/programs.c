@@ -48,15 +48,6 @@ program_of(const Config *config, int handler)
 	return argv != NULL ? argv[0] : NULL;
 }
 
-bool
-programs_any(const Config *config)
-{
-	for (int i = 0; i < config->nhandlers; i++)
-		if (program_of(config, i) != NULL)
-			return true;
-	return false;
-}
-
 char	  **
 programs_faults(const Config *config)
 {

@@ -17,9 +17,6 @@
 #include "base/blocking.h"
 #include "config/config.h"
 
-/* Whether any handler has a program. */
-extern bool programs_any(const Config *config);
-
 /* Returns the faults, palloc'd.  It may block, so the loop never calls it. */
 extern char **programs_faults(const Config *config) MUSTCHECK;
 

@@ -49,19 +49,28 @@ spawn_can_execute(const char *name)
 	return true;
 }
 
-/* The thread that looks for programs is done at once. */
+/* The thread that looks for programs. */
+struct Blocking
+{
+	const BlockingCall *call;
+	void	   *what;
+};
+
+static Blocking thread;
+
 Blocking *
 blocking_start(Loop *loop, const BlockingCall *call, void *what)
 {
 	call->ask(what);
-	call->answered(what);
-	call->release(what);
-	return NULL;
+	thread.call = call;
+	thread.what = what;
+	return &thread;
 }
 
 void
 blocking_cancel(Blocking *blocking)
 {
+	blocking->call->release(blocking->what);
 }
 
 static const char *
@@ -82,6 +91,8 @@ check(const char *fault)
 		put_text(result, 0, HANDLERS_FAULT, fault);
 	}
 	faults_pump(faults);
+	thread.call->answered(thread.what);
+	blocking_cancel(&thread);
 	answer("check_handlers", result);
 }
 
