@@ -110,7 +110,7 @@ answer(Client *client, const char *status, const char *json)
 static void
 append_text(StringInfo json, const char *name, const char *text)
 {
-	appendStringInfo(json, ",\"%s\":\"", name);
+	appendStringInfo(json, "%s\"%s\":\"", json->len == 0 ? "{" : ",", name);
 	text_escape_json(json, text, strlen(text), SIZE_MAX);
 	appendStringInfoChar(json, '"');
 }
@@ -133,7 +133,6 @@ answer_health(Client *client)
 	health->ask(health->arg, &state);
 	initStringInfo(&json);
 	append_text(&json, "status", state.trouble != NULL ? state.trouble : "ok");
-	json.data[0] = '{';
 	append_text(&json, "node", health->node);
 	append_text(&json, "listeners", state.listeners != NULL ? state.listeners : "ok");
 	appendStringInfo(&json, ",\"version\":\"%s\",\"incarnation\":" INT64_FORMAT
