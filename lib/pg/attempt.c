@@ -192,7 +192,7 @@ attempt_start(Loop *loop, const AttemptPlan *plan, AttemptFn fn, void *arg)
 
 	if (atomic_load(&ngiven_up) >= GIVEN_UP_MAX)
 	{
-		errno = EAGAIN;
+		errno = EBUSY;
 		return NULL;
 	}
 	attempt = palloc0(sizeof(Attempt));

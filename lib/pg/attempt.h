@@ -37,7 +37,7 @@ typedef void (*AttemptFn) (void *arg, Attempt *attempt, PGconn *conn, const char
 
 /*
  * Tries the servers one after the other.  Calls fn once, later.  Returns NULL, with
- * errno, if no thread can be started, or too many that were given up still hang.
+ * errno, if no thread can be started; EBUSY: too many that were given up still hang.
  */
 extern Attempt *attempt_start(Loop *loop, const AttemptPlan *plan, AttemptFn fn, void *arg) MUSTCHECK;
 

@@ -629,7 +629,7 @@ start_attempt(Pg *pg)
 	pg->attempt = attempt_start(pg->loop, &plan, on_attempt, pg);
 	pfree(name);
 	if (pg->attempt == NULL)
-		go_down(pg, strerror(errno));
+		go_down(pg, errno == EBUSY ? "too many earlier attempts to connect hang" : strerror(errno));
 	else
 		watch_attempt(pg);
 }

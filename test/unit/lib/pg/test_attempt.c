@@ -241,7 +241,7 @@ can_start(void *arg)
 		attempt_cancel(attempt);
 	else
 	{
-		assert_int_equal(errno, EAGAIN);
+		assert_int_equal(errno, EBUSY);
 		if (is_read(&fd))
 			close(fd);
 	}
