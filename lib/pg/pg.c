@@ -187,7 +187,7 @@ pg_is_up(const Pg *pg)
 bool
 pg_is_failing(const Pg *pg)
 {
-	return pg->trouble.state != TROUBLE_NONE;
+	return pg->trouble.state != NO_TROUBLE;
 }
 
 void
@@ -313,7 +313,7 @@ on_silent(void *arg, const char *why)
 	former_keep(&pg->former, pg->conn, pg->started_us);
 	pg->conn = NULL;
 	pg->in_trouble = true;
-	pg->trouble.state = TROUBLE_NONE;	/* each one is logged */
+	pg->trouble.state = NO_TROUBLE; /* each one is logged */
 	go_down(pg, text);
 	pfree(text);
 }

@@ -61,11 +61,11 @@ trouble_down(Trouble *trouble, int64 now_us, const char *why, TroubleState state
 void
 trouble_over(Trouble *trouble)
 {
-	if (trouble->state == TROUBLE_NONE)
+	if (trouble->state == NO_TROUBLE)
 		return;
 	log_line(TWT_LOG_INFO, "postgres", "%s: connected", trouble->role);
 	sdnotify_status("%s: connected", trouble->role);
-	trouble->state = TROUBLE_NONE;
+	trouble->state = NO_TROUBLE;
 }
 
 static bool

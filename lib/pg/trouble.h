@@ -15,7 +15,7 @@
 
 typedef enum TroubleState
 {
-	TROUBLE_NONE,
+	NO_TROUBLE,
 	TROUBLE_HEALS,				/* the next attempt may succeed */
 	TROUBLE_NEEDS_PERSON
 } TroubleState;
