@@ -37,7 +37,10 @@ extern void loop_free(Loop *loop);
 extern void loop_run(Loop *loop);
 extern void loop_stop(Loop *loop);
 
-/* Monotonic time in microseconds; moves also while the machine sleeps. */
+/*
+ * Monotonic time in microseconds; moves also while the machine sleeps.  Threads
+ * beside the loop ask with NULL.
+ */
 extern int64 loop_now_us(Loop *loop);
 
 /*

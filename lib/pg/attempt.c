@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "base/blocking.h"
 #include "pg/attempt.h"
@@ -51,15 +50,6 @@ on_notice(void *arg, const PGresult *notice)
 		appendStringInfo(&attempt->warnings, "%s%s", attempt->warnings.len > 0 ? "; " : "", text);
 }
 
-static int64
-now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
-}
-
 /* Waits until libpq can go on.  Returns false when the time is over. */
 static bool
 wait_for(PGconn *conn, PostgresPollingStatusType what, int64 until_us)
@@ -68,7 +58,7 @@ wait_for(PGconn *conn, PostgresPollingStatusType what, int64 until_us)
 		.fd = PQsocket(conn),
 		.events = what == PGRES_POLLING_READING ? POLLIN : POLLOUT
 	};
-	int64		left_us = until_us - now_us();
+	int64		left_us = until_us - loop_now_us(NULL);
 
 	/* All signals are blocked. */
 	return left_us > 0 && poll(&socket, 1, (left_us + 999) / 1000) != 0;
@@ -104,7 +94,7 @@ finish_connecting(const Attempt *attempt, int64 until_us)
 static bool
 try_address(Attempt *attempt, const char *address)
 {
-	int64		until_us = now_us() + hosts_timeout_us(attempt->hosts);
+	int64		until_us = loop_now_us(NULL) + hosts_timeout_us(attempt->hosts);
 
 	atomic_fetch_add(&attempt->step, 1);
 	PQfinish(attempt->conn);

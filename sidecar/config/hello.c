@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "config/hello.h"
 #include "options/options.h"
 
@@ -162,15 +162,6 @@ start(const char *path, const char *use, const int files[2])
 	return pid;
 }
 
-static int64
-now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
-}
-
 /*
  * Looks until the program has ended, or kills it at the deadline.  False: it was
  * killed.  The reaper of orphans may have reaped it before.  A pidfd to wait for
@@ -179,10 +170,10 @@ now_us(void)
 static bool
 wait_for_end(pid_t pid)
 {
-	int64		end_us = now_us() + CHECK_US;
+	int64		end_us = loop_now_us(NULL) + CHECK_US;
 	pid_t		ended;
 
-	while ((ended = waitpid(pid, NULL, WNOHANG)) == 0 && now_us() < end_us)
+	while ((ended = waitpid(pid, NULL, WNOHANG)) == 0 && loop_now_us(NULL) < end_us)
 		(void) poll(NULL, 0, LOOK_MS);
 	if (ended != 0)
 		return true;
