@@ -3,7 +3,7 @@
  * blocking.h
  *		A call that blocks, on a thread of its own.
  *
- *		from: attempt.c, lookup.c, , programs.c, log_look.c		to: the loop
+ *		from: attempt.c, lookup.c, config_file.c, programs.c, log_look.c		to: the loop
  *
  * Some libraries have no other way to ask.  The thread cannot be stopped: the one
  * of a cancelled call ends by itself when the call returns.  One thread that is done
