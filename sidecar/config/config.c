@@ -203,7 +203,7 @@ settle_node(Config *config, const Place *place)
 static void
 make_hellos(Config *config)
 {
-	char	   *kafka = hello_settings(NULL, &kafka_section, &config->kafka);
+	json_t	   *kafka = hello_settings(&kafka_section, &config->kafka);
 
 	for (int i = 0; i < config->nhandlers; i++)
 	{
@@ -211,10 +211,10 @@ make_hellos(Config *config)
 
 		if (handler->told != NULL)
 			handler->hello = hello_make(config->node,
-										handler->inherits_kafka ? kafka : handler->settings,
+										handler->inherits_kafka ? json_copy(kafka) : json_loads(handler->settings, 0, NULL),
 										handler->told, handler);
 	}
-	pfree(kafka);
+	json_decref(kafka);
 }
 
 /*
@@ -225,7 +225,7 @@ static bool
 check_settings(const Config *config, const Place *place)
 {
 	char	   *kafka = bundled_path("kafka");
-	char	   *hello = hello_make(config->node, "{\"kafka\": \"*\"}", &kafka_section, &config->kafka);
+	char	   *hello = hello_make(config->node, json_pack("{ss}", "kafka", "*"), &kafka_section, &config->kafka);
 	Judged	   *list = palloc0((config->nhandlers + 1) * sizeof(Judged));
 	Judged		section = {kafka, hello, pstrdup("kafka"), "brokers"};
 	int			n = 0;

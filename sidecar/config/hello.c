@@ -1,6 +1,5 @@
 #include "base/port.h"
 
-#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -59,11 +58,9 @@ value_json(const Option *option, const void *value)
 	}
 }
 
-static json_t *
-make_settings(const char *given, const Section *told, const void *target)
+static void
+add_settings(json_t *settings, const Section *told, const void *target)
 {
-	json_t	   *settings = given != NULL ? json_loads(given, 0, NULL) : json_object();
-
 	for (int i = 0; i < told->noptions; i++)
 	{
 		const Option *option = &told->options[i];
@@ -72,7 +69,6 @@ make_settings(const char *given, const Section *told, const void *target)
 		if (value != NULL)
 			json_object_set_new(settings, option->name, value);
 	}
-	return settings;
 }
 
 /* Returns the text of the object, palloc'd, and frees the object. */
@@ -87,20 +83,26 @@ take_text(json_t *object)
 	return copy;
 }
 
-char *
-hello_settings(const char *given, const Section *told, const void *target)
+json_t *
+hello_settings(const Section *told, const void *target)
 {
-	return take_text(make_settings(given, told, target));
+	json_t	   *settings = json_object();
+
+	add_settings(settings, told, target);
+	return settings;
 }
 
 char *
-hello_make(const char *node, const char *settings, const Section *told, const void *handler)
+hello_make(const char *node, json_t *given, const Section *told, const void *target)
 {
+	json_t	   *settings = given != NULL ? given : json_object();
 	json_t	   *hello = json_object();
+
+	add_settings(settings, told, target);
 
 	json_object_set_new(hello, "hello", json_integer(1));
 	json_object_set_new(hello, "node", json_string(node));
-	json_object_set_new(hello, "settings", make_settings(settings, told, handler));
+	json_object_set_new(hello, "settings", settings);
 	return take_text(hello);
 }
 

@@ -11,21 +11,23 @@
 #ifndef TWT_HELLO_H
 #define TWT_HELLO_H
 
+#include <jansson.h>
+
 #include "options/option.h"
 
 /*
- * Returns the text of a JSON object, palloc'd: the members of given, if not
- * NULL, and those options of target that are set.  Each option has its own
- * name; durations are in seconds, sizes in bytes.
+ * Returns an object with those options of target that are set.  Each option has its
+ * own name; durations are in seconds, sizes in bytes.
  */
-extern char *hello_settings(const char *given, const Section *told, const void *target);
+extern json_t *hello_settings(const Section *told, const void *target);
 
 /*
- * Returns {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line
- * end.  hello_settings() makes the settings.
+ * Returns {"hello":1,"node":"...","settings":{...}}, palloc'd, without a line end.
+ * The settings are given, which it takes over, with the options of target in their
+ * place; NULL: the options alone.
  */
-extern char *hello_make(const char *node, const char *settings, const Section *told,
-						const void *handler);
+extern char *hello_make(const char *node, json_t *given, const Section *told,
+						const void *target);
 
 /*
  * Starts a bundled program with "--check" as its last argument, after use if

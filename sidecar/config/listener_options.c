@@ -233,21 +233,11 @@ listeners_complete(ListenerConfig *const *listeners, const KafkaOptions *kafka,
 
 /* ---- the line ---- */
 
-static json_t *
-section_json(const Section *section, const void *source)
-{
-	char	   *text = hello_settings(NULL, section, source);
-	json_t	   *object = json_loads(text, 0, NULL);
-
-	pfree(text);
-	return object;
-}
-
 /* A duration goes as seconds. */
 static json_t *
 listener_json(const ListenerConfig *listener)
 {
-	json_t	   *object = section_json(&listener_section, listener);
+	json_t	   *object = hello_settings(&listener_section, listener);
 	int64		us;
 
 	if (units_parse_duration(listener->start, &us))
@@ -268,7 +258,7 @@ list_json(ListenerConfig *const *listeners)
 char *
 listeners_make_line(const ListenersOrigin *origin, ListenerConfig *const *listeners)
 {
-	json_t	   *log = section_json(&log_section, origin->log);
+	json_t	   *log = hello_settings(&log_section, origin->log);
 	json_t	   *line = json_object();
 	char	   *text;
 	char	   *copy;
@@ -278,7 +268,7 @@ listeners_make_line(const ListenersOrigin *origin, ListenerConfig *const *listen
 	json_object_set_new(line, "postgres", json_string(origin->postgres));
 	json_object_set(line, "log", json_object_get(log, "format"));
 	json_object_set(line, "level", json_object_get(log, "level"));
-	json_object_set_new(line, "kafka", section_json(&kafka_section, origin->kafka));
+	json_object_set_new(line, "kafka", hello_settings(&kafka_section, origin->kafka));
 	json_object_set_new(line, "listeners", list_json(listeners));
 	text = json_dumps(line, JSON_COMPACT);
 	copy = pstrdup(text);

@@ -66,7 +66,6 @@ char *
 zookeeper_line(const ZooKeeperConfig *config, const char *node, const LogConfig *log,
 			   const Place *place)
 {
-	char	   *given;
 	char	   *line;
 
 	if (config->servers == NULL || config->group == NULL)
@@ -74,9 +73,7 @@ zookeeper_line(const ZooKeeperConfig *config, const char *node, const LogConfig 
 		(void) options_fail(place, "leader", "\"zookeeper\" needs zookeeper.servers and zookeeper.group");
 		return NULL;
 	}
-	given = hello_settings(NULL, &log_section, log);
-	line = hello_make(node, given, &zookeeper_section, config);
-	pfree(given);
+	line = hello_make(node, hello_settings(&log_section, log), &zookeeper_section, config);
 	if (judge(line, place))
 		return line;
 	pfree(line);

@@ -119,22 +119,16 @@ static void
 run_helper(Forward *forward)
 {
 	const Config *config = forward->config;
-	char	   *log = hello_settings(NULL, &log_section, &config->log);
-	json_t	   *settings = json_loads(log, 0, NULL);
+	json_t	   *settings = hello_settings(&log_section, &config->log);
 	json_t	   *buckets = json_array();
-	char	   *text;
 	char	   *hello;
 
 	for (int i = 0; i < config->nbuckets; i++)
 		json_array_append_new(buckets, json_string(config->buckets[i]));
 	json_object_set_new(settings, "buckets", buckets);
-	text = json_dumps(settings, JSON_COMPACT);
-	hello = hello_make(config->node, text, &kafka_section, &config->kafka);
+	hello = hello_make(config->node, settings, &kafka_section, &config->kafka);
 	helper_run(forward->helper, hello);
 	pfree(hello);
-	free(text);
-	json_decref(settings);
-	pfree(log);
 }
 
 /* Kerberos, OpenSSL and Cyrus SASL read these variables of librdkafka's process. */
