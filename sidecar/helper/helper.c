@@ -19,8 +19,14 @@
 #define GRACE_US SECONDS_TO_US(5)
 #define ANSWER_US SECONDS_TO_US(60)
 
+/* The time between two lines that want an answer, and how many may lack one. */
+#define ALIVE_US SECONDS_TO_US(5)
+#define UNANSWERED_MAX 4
+
 /* A helper that leaves so many bytes unread gets no more. */
 #define INPUT_MAX (1024 * 1024)
+
+static const char alive[] = "{\"alive\":1}";
 
 typedef enum HelperState
 {
@@ -42,6 +48,8 @@ struct Helper
 	char	   *told;			/* the hello of this process; NULL: down */
 	const char *why;			/* why we end it; NULL: it ends by itself */
 	bool		is_explained;	/* its trouble says more than its exit */
+	int			nunanswered;	/* lines that want an answer, since its last
+								 * line */
 	Child	   *child;			/* NULL: down */
 	SpawnPipes	pipes;
 	LineWriter	input;
@@ -175,6 +183,13 @@ leave(Helper *helper, const char *why)
 }
 
 static void
+end_now(Helper *helper)
+{
+	set_state(helper, HELPER_ENDING, -1);
+	spawn_stop(helper->child, GRACE_US);
+}
+
+static void
 note_failure(Helper *helper, SpawnFailure *failure)
 {
 	log_line(TWT_LOG_WARN, helper->program->component, "%s", failure->message);
@@ -270,11 +285,11 @@ refuse(Helper *helper, const char *line)
 	json_decref(answer);
 }
 
-/* The trouble of an earlier process lasts until this one is no longer young. */
 static void
 begin(Helper *helper)
 {
-	set_state(helper, HELPER_RUNNING, helper->start.message != NULL ? HELPER_YOUNG_US : -1);
+	helper->nunanswered = 0;
+	set_state(helper, HELPER_RUNNING, ALIVE_US);
 	if (helper->program->on_ready != NULL)
 		helper->program->on_ready(helper->arg);
 }
@@ -286,6 +301,7 @@ on_line(void *arg, const char *line, size_t len)
 	static const char error[] = "{\"error\"";
 	Helper	   *helper = arg;
 
+	helper->nunanswered = 0;
 	if (helper->state == HELPER_STARTING && strncmp(line, error, strlen(error)) == 0)
 	{
 		refuse(helper, line);
@@ -293,7 +309,7 @@ on_line(void *arg, const char *line, size_t len)
 	}
 	if (helper->state == HELPER_STARTING)
 		begin(helper);
-	if (strncmp(line, ready, strlen(ready)) != 0)
+	if (strncmp(line, ready, strlen(ready)) != 0 && strcmp(line, alive) != 0)
 		helper->program->on_line(helper->arg, line, len);
 }
 
@@ -394,6 +410,28 @@ start(Helper *helper)
 		fail_start(helper, &failure);
 }
 
+/*
+ * The trouble of an earlier process lasts until this one is no longer young.  Lines
+ * count as silence, not time: the machine or this sidecar may have stood still.
+ */
+static void
+look(Helper *helper)
+{
+	if (!helper_start_is_young(&helper->start, loop_now_us(helper->loop)))
+		clear_trouble(helper);
+	if (helper->nunanswered == UNANSWERED_MAX)
+	{
+		log_line(TWT_LOG_WARN, helper->program->component, "%s[%d] wrote nothing for 20 s, and is ended",
+				 helper->path, spawn_pid(helper->child));
+		explain(helper, "wrote nothing for 20 s");
+		end_now(helper);
+		return;
+	}
+	helper->nunanswered++;
+	add_line(helper, alive, strlen(alive));
+	loop_timer_start(helper->timer, ALIVE_US);
+}
+
 static void
 on_timer(void *arg)
 {
@@ -409,11 +447,10 @@ on_timer(void *arg)
 			leave(helper, NULL);
 			break;
 		case HELPER_RUNNING:
-			clear_trouble(helper);
+			look(helper);
 			break;
 		case HELPER_LEAVING:
-			set_state(helper, HELPER_ENDING, -1);
-			spawn_stop(helper->child, GRACE_US);
+			end_now(helper);
 			break;
 		case HELPER_ENDING:
 			break;

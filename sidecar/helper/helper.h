@@ -3,19 +3,20 @@
  * helper.h
  *		One bundled program that stays beside this sidecar.
  *
- *		from: listeners.c			to: spawn.h, helper_output.h
+ *		from: listeners.c, forward.c, election.c	to: spawn.h, workers/lib/helper_main.h
  *
  * A helper does what may crash, block or leak without harm to the sidecar.  It
  * reads lines of JSON on stdin and writes lines of JSON on stdout.  Its first
  * line, the hello, has all its settings, so none is in its arguments or its
- * environment.  It answers {"ready":1}, or {"error":"..."} if it refuses them.  It
- * ends when its input ends.  It writes its own log lines to our stderr, in the
- * format that the hello names.
+ * environment.  It answers {"ready":1}, or {"error":"..."} if it refuses them, and
+ * later each {"alive":1} with the same.  It ends when its input ends.  It writes its
+ * own log lines to our stderr, in the format that the hello names.
  *
  *	 state		timer				what ends it
  *	 down		the next start		the timer, if the helper shall run: starting
  *	 starting	time to answer		its first line: running
- *	 running	its youth			its end; helper_end() or another hello: leaving
+ *	 running	the next alive		its end; helper_end() or another hello: leaving;
+ *									no line for 20 s: ending
  *	 leaving	leave_us			its exit: down; the timer: ending
  *	 ending							it got TERM, and KILL after a grace: down
  *
@@ -39,7 +40,7 @@ typedef struct Helper Helper;
 typedef struct HelperProgram
 {
 	const char *component;		/* names our lines in the log */
-	const char *subject;		/* begins its troubles: helper "NAME" */
+	const char *subject;		/* begins its troubles, such as helper "NAME" */
 	const char *bundled;		/* twtasks-NAME */
 	const char *use;			/* its argument; NULL: none */
 	const char *const *variables;	/* beginnings of names of variables that

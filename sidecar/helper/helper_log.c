@@ -69,9 +69,8 @@ end_line(HelperLog *log, int pid)
 	else
 	{
 		if (log->left_out > 0)
-			log_line(TWT_LOG_WARN, "worker",
-					 INT64_FORMAT " lines of \"%s\" were left out",
-					 log->left_out, log->name);
+			log_line(TWT_LOG_WARN, "worker", "%s[%d]: lines left out: " INT64_FORMAT,
+					 log->name, pid, log->left_out);
 		log_line(TWT_LOG_INFO, "worker", "%s[%d]: %.*s", log->name, pid,
 				 log->len, log->line);
 		log->left_out = 0;

@@ -12,12 +12,8 @@
 #include "protocol/trigger_line.h"
 #include "queue/forward.h"
 
-/* The helper hears so often from us; without a word it leaves its group. */
-#define ALIVE_US SECONDS_TO_US(5)
-
 struct Forward
 {
-	Loop	   *loop;
 	const Config *config;
 	Tables	   *tables;
 	Sweep	   *sweep;
@@ -25,7 +21,6 @@ struct Forward
 	StringInfoData line;		/* the last one that was sent */
 	bool		passes;			/* the helper can send triggers now */
 	bool		is_leaving;
-	LoopTimer  *alive;
 };
 
 /* ---- lines of the helper ---- */
@@ -103,16 +98,6 @@ forward_trigger(Forward *forward, int bucket, const Trigger *trigger)
 		tables_push(forward->tables, bucket, trigger);
 }
 
-static void
-on_alive(void *arg)
-{
-	static const char alive[] = "{\"alive\":1}";
-	Forward    *forward = arg;
-
-	(void) helper_send(forward->helper, alive, strlen(alive));
-	loop_timer_start(forward->alive, ALIVE_US);
-}
-
 /* ---- the helper ---- */
 
 static void
@@ -150,14 +135,11 @@ forward_open(Loop *loop, const Config *config, Tables *tables, Sweep *sweep)
 	};
 	Forward    *forward = palloc0(sizeof(Forward));
 
-	forward->loop = loop;
 	forward->config = config;
 	forward->tables = tables;
 	forward->sweep = sweep;
 	initStringInfo(&forward->line);
 	forward->helper = helper_new(loop, &program, forward);
-	forward->alive = loop_timer_new(loop, on_alive, forward);
-	loop_timer_start(forward->alive, ALIVE_US);
 	run_helper(forward);
 	return forward;
 }
@@ -194,7 +176,6 @@ void
 forward_free(Forward *forward)
 {
 	helper_free(forward->helper);
-	loop_timer_free(forward->alive);
 	pfree(forward->line.data);
 	pfree(forward);
 }

@@ -7,12 +7,13 @@
  *
  * A trigger that seems able to start here at once stays here.  Others go to the
  * topic of their bucket, whose partitions the nodes share, through a helper
- * (helper.h, workers/kafka/triggers.h) that also reads them.  A trigger passes through Kafka at most once, so it cannot go round
- * forever.
+ * (helper.h, workers/kafka/triggers.h) that also reads them.  A trigger passes
+ * through Kafka at most once, so it cannot go round forever.
  *
  * Kafka guarantees nothing, since triggers are only hints.  A trigger that no
- * broker takes waits here, as it does without Kafka or without the helper.  A helper that
- * ends may take triggers along, so a sweep of all buckets follows.
+ * broker takes waits here, as it does without Kafka or without the helper.  A helper
+ * that ends, or that stands still and is ended, may take triggers along, so a sweep of
+ * all buckets follows.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +30,8 @@
 typedef struct Forward Forward;
 
 /*
- * Starts the helper, and reads triggers from now on.  config,
- * tables and sweep outlive it.
+ * Starts the helper, and reads triggers from now on.  config, tables and sweep
+ * outlive it.
  */
 extern Forward *forward_open(Loop *loop, const Config *config, Tables *tables, Sweep *sweep);
 extern void forward_free(Forward *forward);

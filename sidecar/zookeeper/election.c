@@ -15,11 +15,6 @@
 /* The longest time between two looks. */
 #define LOOK_US SECONDS_TO_US(2)
 
-/*
- * Looks, not time, count as silence: a machine that slept must not blame the helper.
- */
-#define SILENCE_US SECONDS_TO_US(10)
-
 /* Time to end the session in order. */
 #define LEAVE_US SECONDS_TO_US(2)
 
@@ -41,9 +36,6 @@ struct Election
 	LoopTimer  *doubt;			/* the end of the word */
 	Word		word;
 	int64		until_us;		/* the word holds until then */
-	int			nsilent;		/* looks since the last line */
-	bool		was_silent;		/* for too long, and no other helper has
-								 * written */
 	int64		led_us;			/* when a leader was known last, or we began */
 	bool		sees_leader;	/* in PostgreSQL another node leads */
 	NodeClaim	last_claim;
@@ -146,11 +138,8 @@ let_stand_again(Election *election)
 static void
 on_ready(void *arg)
 {
-	Election   *election = arg;
-
-	election->nsilent = 0;
-	send_line(election);
-	let_stand_again(election);
+	send_line(arg);
+	let_stand_again(arg);
 }
 
 static void
@@ -162,12 +151,8 @@ on_line(void *arg, const char *line, size_t len)
 	int64		until_us = MS_TO_US(json_integer_value(json_object_get(object, "until_ms")));
 
 	if (helper_is_ready(election->helper) && leads != NULL)
-	{
-		election->nsilent = 0;
-		election->was_silent = false;
 		set_word(election, json_is_true(leads) ? WORD_LEAD :
 				 json_is_false(leads) ? WORD_FOLLOW : WORD_NONE, until_us);
-	}
 	json_decref(object);
 }
 
@@ -193,29 +178,6 @@ static const HelperProgram program = {
 
 /* ---- looks ---- */
 
-static int64
-look_period(const Election *election)
-{
-	return Min(election->config->zookeeper.session_us / 6, LOOK_US);
-}
-
-/* A helper that stands still has lost its session, or will soon. */
-static void
-look_at_helper(Election *election)
-{
-	const char *line = election->config->election_line;
-
-	if (!helper_is_ready(election->helper))
-		return;
-	if (++election->nsilent * look_period(election) < SILENCE_US)
-		return;
-	log_line(TWT_LOG_WARN, "zookeeper", "its program writes nothing, so another one starts");
-	election->was_silent = true;
-	helper_end(election->helper, "it wrote nothing");
-	helper_run(election->helper, line);
-	set_word(election, WORD_NONE, 0);
-}
-
 static void
 on_look(void *arg)
 {
@@ -224,9 +186,8 @@ on_look(void *arg)
 	if (!node_is_alive(election->node))
 		election->led_us = loop_now_us(election->loop);
 	let_stand_again(election);
-	look_at_helper(election);
 	tell_change(election);
-	loop_timer_start(election->timer, look_period(election));
+	loop_timer_start(election->timer, Min(election->config->zookeeper.session_us / 6, LOOK_US));
 }
 
 Election *
@@ -266,11 +227,8 @@ election_add_trouble(void *arg, json_t *list)
 {
 	const Election *election = arg;
 
-	if (election == NULL)
-		return;
-	helper_add_trouble(election->helper, list);
-	if (election->was_silent)
-		json_array_append_new(list, json_string("helper \"zookeeper\": it wrote nothing for 10 s and was ended"));
+	if (election != NULL)
+		helper_add_trouble(election->helper, list);
 }
 
 void

@@ -17,8 +17,7 @@
  *	  that proved it was sent, by the clock of the machine.  ZooKeeper keeps the
  *	  session for the whole timeout.  So a claim ends a third of the timeout before
  *	  another node leads, also when the helper, the pipe or the network stands still.
- *	- A helper that ends takes its word with it at once.  A helper that writes
- *	  nothing for some ten seconds is ended, and another one starts.
+ *	- A helper that ends takes its word with it at once.
  *	- The helper stands only until a time that this sidecar names, at most the
  *	  requested timeout ahead and never behind the node's lease.  So the
  *	  helper of a sidecar that stands still, or that lost its database, gives way.

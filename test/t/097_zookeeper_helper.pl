@@ -84,11 +84,12 @@ $a->wait_for_log(qr/this node no longer leads/, 'end of the claim', $position);
 is(standing(), 2, 'a leader whose helper stands still gives the mark up before ZooKeeper forgets it');
 wait_ok(sub { $node->leaders eq 'b' }, 'the second node leads when the helper of the first stands still');
 $node->due_task_ok('the second node does what a leader does');
-ok($a->wait_for_log(qr/WARN  zookeeper: its program writes nothing, so another one starts$/m, undef, $position),
+ok($a->wait_for_log(qr/WARN  zookeeper: \S+\[$helper\] wrote nothing for 20 s, and is ended$/m, undef, $position),
 	'the log says that the helper stood still');
 my $second = helper_of($a, $position);
 
 isnt($second, $helper, 'another helper follows');
+wait_ok(sub { warned() eq 'node "a": helper "zookeeper": wrote nothing for 20 s' }, 'twtasks.warnings has one sentence for it');
 ok(!TwTasks::Sidecar::is_running($helper), 'the helper that stood still is gone');
 wait_ok(sub { standing() == 2 }, 'the first node stands again');
 is($node->leaders, 'b', 'the first node stands behind the second');

@@ -235,6 +235,31 @@ wait_ok(
 $sidecar->wait_for_log(qr/partitions are read here/, 'partitions', $position);
 reads_on_ok('another helper follows, and reads on', PARTITIONS + 1);
 
+# ---- a helper that stands still, with triggers in its pipe and in the topic ----
+
+$position = $sidecar->log_position;
+$lock->query('SELECT pg_advisory_lock(1)');
+$node->add_task('HOLD');
+wait_for(sub { $node->waits_for_lock('sql') == 1 }, 'the only slot to be taken');
+@started = $sidecar->log(0) =~ /twtasks-kafka\[(\d+)\] started for helper "triggers"/g;
+kill STOP => $started[-1];
+$node->add_task('HOLD') foreach 1 .. 50;
+@lost = untriggered(PARTITIONS, 'TASK');
+$kafka->produce($topic, map { { value => $lost[$_], partition => $_ } } 0 .. $#lost);
+ok($sidecar->wait_for_log(qr/WARN  kafka: .*\[$started[-1]\] wrote nothing for 20 s, and is ended$/m, undef, $position),
+	'the log tells of a helper that stood still');
+$sidecar->wait_for_log(qr/partitions are read here/, 'partitions of the next helper', $position);
+ok(!TwTasks::Sidecar::is_running($started[-1]), 'no helper that stood still is left');
+wait_ok(
+	sub {
+		$node->value(q(SELECT string_agg(detail, ' ') FROM twtasks.warnings WHERE warning = 'helper in trouble')) =~
+		  /helper "triggers": wrote nothing for 20 s$/;
+	},
+	'twtasks.warnings has a row for it');
+$lock->query('SELECT pg_advisory_unlock(1)');
+$node->wait_until_done('HOLD', 'tasks whose triggers waited in its pipe run');
+done_ok('tasks whose triggers waited in the topic run', @lost);
+
 # ---- a node that freezes with triggers in its table ----
 
 $lock->query('SELECT pg_advisory_lock(1)');

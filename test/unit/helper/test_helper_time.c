@@ -27,6 +27,7 @@ static Helper *helper;
 static HelperOutput *output;
 static Child child;
 static int	nstarts;
+static int	nlines;
 static const char *never_ran;	/* why; NULL: it did */
 
 /* ---- the process ---- */
@@ -133,6 +134,7 @@ chance_delay(int64 us)
 static void
 on_line(void *arg, const char *line, size_t len)
 {
+	nlines++;
 }
 
 static int
@@ -147,7 +149,7 @@ set_up(void **state)
 	};
 
 	never_ran = NULL;
-	nstarts = 0;
+	nstarts = nlines = 0;
 	helper = helper_new(NULL, &program, NULL);
 	helper_run(helper, "{\"hello\":1}");
 	assert_int_equal(nstarts, 1);
@@ -181,6 +183,17 @@ pass_s(int seconds)
 
 #define READY "{\"ready\":1}"
 
+/* It answers each line that wants an answer. */
+static void
+live_s(int seconds)
+{
+	for (int i = 0; i < seconds; i++)
+	{
+		pass_s(1);
+		say("{\"alive\":1}");
+	}
+}
+
 /* ---- tests ---- */
 
 static void
@@ -192,11 +205,51 @@ test_trouble_ends_with_its_youth(void **state)
 	pass_s(1);
 	assert_int_equal(nstarts, 2);
 	say(READY);
-	pass_s(29);
+	live_s(29);
 	assert_non_null(helper_trouble(helper));
-	pass_s(1);
+	live_s(1);
 	assert_null(helper_trouble(helper));
-	pass_s(1000);
+	live_s(1000);
+	assert_true(helper_is_ready(helper));
+	assert_int_equal(nlines, 0);
+}
+
+/* A process that stands still cannot act on the end of its input. */
+static void
+test_silence(void **state)
+{
+	say(READY);
+	live_s(5);
+	pass_s(19);
+	assert_true(helper_is_ready(helper));
+	pass_s(1);
+	assert_true(helper_is_ready(helper));
+	pass_s(5);
+	assert_true(child.is_asked_to_end);
+	assert_false(helper_is_ready(helper));
+	end_process();
+	assert_string_equal(helper_trouble(helper), "helper \"test\": wrote nothing for 20 s");
+	pass_s(1);
+	assert_int_equal(nstarts, 2);
+	say(READY);
+	live_s(29);
+	assert_non_null(helper_trouble(helper));
+	live_s(1);
+	assert_null(helper_trouble(helper));
+}
+
+/* The machine's sleep is not silence, and any line is a sign of life. */
+static void
+test_no_silence(void **state)
+{
+	say(READY);
+	for (int i = 0; i < 10; i++)
+	{
+		loop_time += SECONDS_TO_US(3600);
+		pass_s(9);
+		say("news");
+	}
+	assert_int_equal(nlines, 10);
 	assert_true(helper_is_ready(helper));
 }
 
@@ -257,6 +310,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_trouble_ends_with_its_youth),
+		TEST(test_silence),
+		TEST(test_no_silence),
 		TEST(test_no_answer),
 		TEST(test_unread_lines),
 		TEST(test_late_failure),

@@ -234,41 +234,6 @@ test_other_words(void **state)
 }
 
 static void
-expect_trouble(const char *expected)
-{
-	json_t	   *list = json_array();
-	const char *found;
-
-	election_add_trouble(election, list);
-	found = json_string_value(json_array_get(list, 0));
-	if (expected == NULL)
-		assert_null(found);
-	else
-		assert_string_equal(found, expected);
-	json_decref(list);
-}
-
-/* The machine's sleep is not silence: looks count. */
-static void
-test_silence(void **state)
-{
-	begin();
-	assert_int_equal(nstarts, 1);
-	loop_time += SECONDS_TO_US(3600);
-	pass_us(SECONDS_TO_US(LOOK_S));
-	assert_int_equal(nstarts, 1);
-	expect_trouble(NULL);
-	pass_us(SECONDS_TO_US(7 * LOOK_S));
-	assert_int_equal(nstarts, 2);
-	assert_false(is_ready);
-	expect_trouble("helper \"zookeeper\": it wrote nothing for 10 s and was ended");
-	get_ready();
-	say("{\"leads\":null}");
-	expect_trouble(NULL);
-	end();
-}
-
-static void
 expect_permission(int64 until_ms)
 {
 	char	   *line = psprintf("{\"stand_until_ms\":" INT64_FORMAT "}", until_ms);
@@ -344,7 +309,6 @@ main(void)
 		cmocka_unit_test(test_late_word),
 		cmocka_unit_test(test_end_of_helper),
 		cmocka_unit_test(test_other_words),
-		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_permission),
 		cmocka_unit_test(test_fallback),
 		cmocka_unit_test(test_reload),
