@@ -3,7 +3,7 @@
  * worker_protocol.h
  *		The lines that a worker process reads and writes.
  *
- *		from: worker_tasks.c		to: worker_replies.c, http_reply.c, results.c
+ *		from: worker_process.c		to: worker_process.c, http_reply.c, results.c
  *
  * Each line is one JSON object.  The sidecar sends a task to the worker,
  *

@@ -9,15 +9,12 @@
 
 #include <unistd.h>
 
-#include "base/chance.h"
 #include "base/log.h"
 #include "config/bundled.h"
 #include "helper/helper.h"
-#include "helper/helper_output.h"
-#include "helper/helper_start.h"
+#include "helper/resident.h"
 
 #define GRACE_US SECONDS_TO_US(5)
-#define ANSWER_US SECONDS_TO_US(60)
 
 /* The time between two lines that want an answer, and how many may lack one. */
 #define ALIVE_US SECONDS_TO_US(5)
@@ -28,63 +25,36 @@
 
 static const char alive[] = "{\"alive\":1}";
 
-typedef enum HelperState
-{
-	HELPER_DOWN,
-	HELPER_STARTING,			/* has not answered its hello */
-	HELPER_RUNNING,
-	HELPER_LEAVING,				/* its input has ended */
-	HELPER_ENDING				/* it got TERM */
-} HelperState;
-
 struct Helper
 {
 	Loop	   *loop;
 	const HelperProgram *program;
 	void	   *arg;
 	char	   *path;
-	HelperState state;
+	char	   *argv[3];
+	char	  **environment;
 	char	   *wanted;			/* the hello to run with; NULL: stays down */
-	char	   *told;			/* the hello of this process; NULL: down */
-	const char *why;			/* why we end it; NULL: it ends by itself */
-	bool		is_explained;	/* its trouble says more than its exit */
 	int			nunanswered;	/* lines that want an answer, since its last
 								 * line */
-	Child	   *child;			/* NULL: down */
-	SpawnPipes	pipes;
-	LineWriter	input;
-	HelperOutput output;
-	HelperStart start;
-	LoopTimer  *timer;			/* see helper.h */
+	Resident   *resident;
 };
-
-/* The timer belongs to the state; delay_us below 0: no timer. */
-static void
-set_state(Helper *helper, HelperState state, int64 delay_us)
-{
-	helper->state = state;
-	if (delay_us >= 0)
-		loop_timer_start(helper->timer, delay_us);
-	else
-		loop_timer_stop(helper->timer);
-}
 
 bool
 helper_is_ready(const Helper *helper)
 {
-	return helper->state == HELPER_RUNNING;
+	return resident_state(helper->resident) == RESIDENT_RUNNING;
 }
 
 bool
 helper_is_down(const Helper *helper)
 {
-	return helper->state == HELPER_DOWN;
+	return resident_state(helper->resident) == RESIDENT_DOWN;
 }
 
 static bool
-is_up(const Helper *helper)
+is_starting(const Helper *helper)
 {
-	return helper->state == HELPER_STARTING || helper->state == HELPER_RUNNING;
+	return resident_state(helper->resident) == RESIDENT_STARTING;
 }
 
 /* ---- troubles ---- */
@@ -92,181 +62,66 @@ is_up(const Helper *helper)
 const char *
 helper_trouble(const Helper *helper)
 {
-	return helper->start.message;
+	return resident_trouble(helper->resident, false);
 }
 
 void
 helper_add_trouble(const Helper *helper, json_t *list)
 {
-	if (helper->start.message != NULL)
-		json_array_append_new(list, json_string(helper->start.message));
+	const char *trouble = helper_trouble(helper);
+
+	if (trouble != NULL)
+		json_array_append_new(list, json_string(trouble));
 }
 
 static void
 clear_trouble(Helper *helper)
 {
-	helper_start_set_trouble(&helper->start, TROUBLE_NONE, NULL);
+	resident_set_trouble(helper->resident, TROUBLE_NONE, NULL);
 }
 
 static void
-set_trouble(Helper *helper, HelperTrouble trouble, const char *text)
+set_trouble(Helper *helper, const char *text)
 {
-	helper_start_set_trouble(&helper->start, trouble,
-							 psprintf("%s: %s", helper->program->subject, text));
+	resident_set_trouble(helper->resident, TROUBLE_UNFIT,
+						 psprintf("%s: %s", helper->program->subject, text));
 }
 
-/* Says more than the exit that follows. */
+/* The process is at fault, and told to leave. */
 static void
-explain(Helper *helper, const char *text)
+blame(Helper *helper, const char *text)
 {
-	set_trouble(helper, TROUBLE_UNFIT, text);
-	helper->is_explained = true;
+	set_trouble(helper, text);
+	resident_leave(helper->resident, text);
 }
-
-/* ---- input ---- */
-
-static void flush(Helper *helper);
 
 static void
-on_writable(void *arg, int ready)
+on_failure(void *arg, const SpawnFailure *failure)
 {
-	(void) ready;
-	flush(arg);
+	Helper	   *helper = arg;
+
+	log_line(TWT_LOG_WARN, helper->program->component, "%s", failure->message);
+	set_trouble(helper, failure->message);
 }
 
-/* A process that has closed its input will exit. */
-static void
-flush(Helper *helper)
-{
-	SpawnPipe  *pipe = &helper->pipes.in;
-
-	if (helper->child == NULL || pipe->fd < 0 || lines_unwritten(&helper->input) == 0)
-		return;
-	spawn_pipe_watch(pipe, helper->loop,
-					 lines_write(&helper->input, pipe->fd) == LINES_LATER ? LOOP_WRITE : 0,
-					 on_writable, helper);
-}
+/* ---- lines ---- */
 
 static void
 on_turn(void *arg)
 {
-	flush(arg);
-}
+	Helper	   *helper = arg;
 
-static void
-add_line(Helper *helper, const char *line, size_t len)
-{
-	appendBinaryStringInfo(&helper->input.bytes, line, (int) len);
-	appendStringInfoChar(&helper->input.bytes, '\n');
-	loop_want_turn(helper->loop);
+	resident_flush(helper->resident);
 }
 
 bool
 helper_send(Helper *helper, const char *line, size_t len)
 {
-	if (helper->state != HELPER_RUNNING || lines_unwritten(&helper->input) > INPUT_MAX)
+	if (!helper_is_ready(helper) || lines_unwritten(resident_input(helper->resident)) > INPUT_MAX)
 		return false;
-	add_line(helper, line, len);
+	resident_say(helper->resident, line, len);
 	return true;
 }
-
-/* ---- the end ---- */
-
-/* why is NULL if the process should have gone on. */
-static void
-leave(Helper *helper, const char *why)
-{
-	set_state(helper, HELPER_LEAVING, helper->program->leave_us);
-	helper->why = why;
-	flush(helper);
-	spawn_pipe_close(&helper->pipes.in);
-}
-
-static void
-end_now(Helper *helper)
-{
-	set_state(helper, HELPER_ENDING, -1);
-	spawn_stop(helper->child, GRACE_US);
-}
-
-static void
-note_failure(Helper *helper, SpawnFailure *failure)
-{
-	log_line(TWT_LOG_WARN, helper->program->component, "%s", failure->message);
-	set_trouble(helper, failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT, failure->message);
-	pfree(failure->message);
-}
-
-/* A late failure of the start is told like an early one. */
-static void
-log_end(Helper *helper, int64 delay_us)
-{
-	StringInfoData how;
-	SpawnFailure failure;
-
-	if (helper->why == NULL && spawn_never_ran(helper->child, &failure))
-	{
-		note_failure(helper, &failure);
-		return;
-	}
-	initStringInfo(&how);
-	spawn_describe_exit(helper->child, &how);
-	if (helper->why != NULL)
-		log_line(TWT_LOG_INFO, helper->program->component, "%s[%d] %s: %s", helper->path,
-				 spawn_pid(helper->child), how.data, helper->why);
-	else
-	{
-		log_line(TWT_LOG_WARN, helper->program->component, "%s[%d] %s, and starts again in %.1f s",
-				 helper->path, spawn_pid(helper->child), how.data, Max(delay_us, 0) / 1e6);
-		if (!helper->is_explained)
-			set_trouble(helper, TROUBLE_UNFIT, how.data);
-	}
-	pfree(how.data);
-}
-
-static void
-forget_process(Helper *helper)
-{
-	spawn_pipe_close(&helper->pipes.in);
-	spawn_pipe_close(&helper->pipes.out);
-	spawn_free(helper->child);
-	helper->child = NULL;
-	line_writer_reset(&helper->input);
-	pfree(helper->told);
-	helper->told = NULL;
-}
-
-/* A process that we ended, for other settings, is followed at once. */
-static int64
-next_delay(Helper *helper)
-{
-	int64		now_us = loop_now_us(helper->loop);
-	int64		delay_us;
-
-	if (helper->why != NULL)
-		return 0;
-	helper->start.is_useful = !helper_start_is_young(&helper->start, now_us);
-	delay_us = helper_start_delay(&helper->start, now_us);
-	return chance_delay(Max(delay_us, 0));
-}
-
-static void
-on_exited(void *arg)
-{
-	Helper	   *helper = arg;
-	int64		delay_us;
-
-	helper_output_end(&helper->output);
-	delay_us = next_delay(helper);
-	log_end(helper, delay_us);
-	forget_process(helper);
-	set_state(helper, HELPER_DOWN, helper->wanted != NULL ? delay_us : -1);
-	if (helper->program->on_gone != NULL)
-		helper->program->on_gone(helper->arg);
-	loop_want_turn(helper->loop);
-}
-
-/* ---- output ---- */
 
 static void
 refuse(Helper *helper, const char *line)
@@ -278,20 +133,10 @@ refuse(Helper *helper, const char *line)
 								  error != NULL ? error : "refused its settings");
 
 	log_line(TWT_LOG_ERROR, helper->program->component, "%s[%d] refused its settings: %s",
-			 helper->path, spawn_pid(helper->child), reason);
-	explain(helper, reason);
-	leave(helper, NULL);
+			 helper->path, resident_pid(helper->resident), reason);
+	blame(helper, reason);
 	pfree(reason);
 	json_decref(answer);
-}
-
-static void
-begin(Helper *helper)
-{
-	helper->nunanswered = 0;
-	set_state(helper, HELPER_RUNNING, ALIVE_US);
-	if (helper->program->on_ready != NULL)
-		helper->program->on_ready(helper->arg);
 }
 
 static void
@@ -302,13 +147,13 @@ on_line(void *arg, const char *line, size_t len)
 	Helper	   *helper = arg;
 
 	helper->nunanswered = 0;
-	if (helper->state == HELPER_STARTING && strncmp(line, error, strlen(error)) == 0)
+	if (is_starting(helper) && strncmp(line, error, strlen(error)) == 0)
 	{
 		refuse(helper, line);
 		return;
 	}
-	if (helper->state == HELPER_STARTING)
-		begin(helper);
+	if (is_starting(helper))
+		resident_running(helper->resident);
 	if (strncmp(line, ready, strlen(ready)) != 0 && strcmp(line, alive) != 0)
 		helper->program->on_line(helper->arg, line, len);
 }
@@ -319,23 +164,133 @@ on_long_line(void *arg, const char *head)
 	Helper	   *helper = arg;
 
 	(void) head;
-	if (!is_up(helper))
-		return;
-	explain(helper, "wrote a line that is longer than 1 MB");
-	leave(helper, NULL);
+	if (is_starting(helper) || helper_is_ready(helper))
+		blame(helper, "wrote a line that is longer than 1 MB");
 }
 
-/* It should exit; the timer ends it otherwise. */
+/* ---- watch ---- */
+
 static void
-on_closed(void *arg)
+on_slow(void *arg)
+{
+	blame(arg, "has not answered its first line");
+}
+
+static void
+on_started(void *arg)
 {
 	Helper	   *helper = arg;
 
-	if (is_up(helper))
-		leave(helper, NULL);
+	log_line(TWT_LOG_INFO, helper->program->component, "%s[%d] started for %s", helper->path,
+			 resident_pid(helper->resident), helper->program->subject);
 }
 
-/* ---- start ---- */
+static void
+on_running(void *arg)
+{
+	Helper	   *helper = arg;
+
+	resident_look_in(helper->resident, ALIVE_US);
+	if (helper->program->on_ready != NULL)
+		helper->program->on_ready(helper->arg);
+}
+
+/*
+ * The trouble of an earlier process lasts until this one is no longer young.  Lines
+ * count as silence, not time: the machine or this sidecar may have stood still.
+ */
+static void
+on_look(void *arg)
+{
+	Helper	   *helper = arg;
+
+	if (!resident_is_young(helper->resident))
+		clear_trouble(helper);
+	if (helper->nunanswered == UNANSWERED_MAX)
+	{
+		log_line(TWT_LOG_WARN, helper->program->component, "%s[%d] wrote nothing for 20 s, and is ended",
+				 helper->path, resident_pid(helper->resident));
+		set_trouble(helper, "wrote nothing for 20 s");
+		resident_end(helper->resident, "wrote nothing for 20 s");
+		return;
+	}
+	helper->nunanswered++;
+	resident_say(helper->resident, alive, strlen(alive));
+	resident_look_in(helper->resident, ALIVE_US);
+}
+
+static void
+tell_end(Helper *helper, const ResidentEnd *end)
+{
+	if (resident_is_to_end(helper->resident))
+		log_line(TWT_LOG_INFO, helper->program->component, "%s[%d] %s: %s", helper->path, end->pid,
+				 end->how, end->reason);
+	else if (end->failure != NULL)
+		on_failure(helper, end->failure);
+	else
+	{
+		log_line(TWT_LOG_WARN, helper->program->component, "%s[%d] %s, and starts again in %.1f s",
+				 helper->path, end->pid, end->how, end->delay_us / 1e6);
+		if (end->reason == NULL)
+			set_trouble(helper, end->how);
+	}
+}
+
+static void
+on_end(void *arg, const ResidentEnd *end)
+{
+	Helper	   *helper = arg;
+
+	tell_end(helper, end);
+	if (helper->program->on_gone != NULL)
+		helper->program->on_gone(helper->arg);
+}
+
+/* ---- what shall be ---- */
+
+static void
+prepare(void *arg, ResidentStart *start)
+{
+	Helper	   *helper = arg;
+
+	helper->nunanswered = 0;
+	start->argv = helper->argv;
+	start->environment = helper->environment;
+	start->hello = helper->wanted;
+	start->leave_us = helper->program->leave_us;
+	start->grace_us = GRACE_US;
+}
+
+static void
+leave(Helper *helper, const char *why)
+{
+	resident_want_end(helper->resident);
+	resident_leave(helper->resident, why);
+}
+
+void
+helper_run(Helper *helper, const char *hello)
+{
+	if (helper->wanted != NULL && strcmp(helper->wanted, hello) == 0)
+		return;
+	pfree(helper->wanted);
+	helper->wanted = pstrdup(hello);
+	if (!helper_is_down(helper))
+		leave(helper, "its configuration has changed");
+	resident_run(helper->resident);
+}
+
+void
+helper_end(Helper *helper, const char *why)
+{
+	pfree(helper->wanted);
+	helper->wanted = NULL;
+	clear_trouble(helper);
+	resident_stay_down(helper->resident);
+	leave(helper, why);
+}
+
+/* ---- new, free ---- */
 
 static bool
 is_named(const char *variable, const char *const *beginnings)
@@ -364,150 +319,32 @@ make_environment(const char *const *beginnings)
 	return found;
 }
 
-static void
-greet(Helper *helper)
-{
-	log_line(TWT_LOG_INFO, helper->program->component, "%s[%d] started for %s", helper->path,
-			 spawn_pid(helper->child), helper->program->subject);
-	set_state(helper, HELPER_STARTING, ANSWER_US);
-	helper->why = NULL;
-	helper->is_explained = false;
-	helper->told = pstrdup(helper->wanted);
-	helper_output_begin(&helper->output, helper->child);
-	add_line(helper, helper->told, strlen(helper->told));
-}
-
-static void
-fail_start(Helper *helper, SpawnFailure *failure)
-{
-	note_failure(helper, failure);
-	helper->why = NULL;
-	set_state(helper, HELPER_DOWN, next_delay(helper));
-}
-
-static void
-start(Helper *helper)
-{
-	char	   *argv[] = {helper->path, unconstify(char *, helper->program->use), NULL};
-	char	  **environment = make_environment(helper->program->variables);
-	SpawnRequest request = {
-		.argv = argv,
-		.environment = environment,
-		.wants_stdout = true,
-		.shares_stderr = true,
-		.is_awaited = true,
-		.exited = on_exited,
-		.arg = helper
-	};
-	SpawnFailure failure;
-
-	helper_start_begin(&helper->start, loop_now_us(helper->loop));
-	helper->child = spawn_start(helper->loop, &request, &helper->pipes, &failure);
-	pfree(environment);
-	if (helper->child != NULL)
-		greet(helper);
-	else
-		fail_start(helper, &failure);
-}
-
-/*
- * The trouble of an earlier process lasts until this one is no longer young.  Lines
- * count as silence, not time: the machine or this sidecar may have stood still.
- */
-static void
-look(Helper *helper)
-{
-	if (!helper_start_is_young(&helper->start, loop_now_us(helper->loop)))
-		clear_trouble(helper);
-	if (helper->nunanswered == UNANSWERED_MAX)
-	{
-		log_line(TWT_LOG_WARN, helper->program->component, "%s[%d] wrote nothing for 20 s, and is ended",
-				 helper->path, spawn_pid(helper->child));
-		explain(helper, "wrote nothing for 20 s");
-		end_now(helper);
-		return;
-	}
-	helper->nunanswered++;
-	add_line(helper, alive, strlen(alive));
-	loop_timer_start(helper->timer, ALIVE_US);
-}
-
-static void
-on_timer(void *arg)
-{
-	Helper	   *helper = arg;
-
-	switch (helper->state)
-	{
-		case HELPER_DOWN:
-			start(helper);
-			break;
-		case HELPER_STARTING:
-			explain(helper, "has not answered its first line");
-			leave(helper, NULL);
-			break;
-		case HELPER_RUNNING:
-			look(helper);
-			break;
-		case HELPER_LEAVING:
-			end_now(helper);
-			break;
-		case HELPER_ENDING:
-			break;
-	}
-}
-
-/* ---- what shall be ---- */
-
-void
-helper_run(Helper *helper, const char *hello)
-{
-	if (helper->wanted != NULL && strcmp(helper->wanted, hello) == 0)
-		return;
-	pfree(helper->wanted);
-	helper->wanted = pstrdup(hello);
-	if (is_up(helper) && strcmp(helper->told, hello) != 0)
-		leave(helper, "its configuration has changed");
-	else if (helper->state == HELPER_DOWN)
-	{
-		helper->start.backoff_us = 0;
-		start(helper);
-	}
-}
-
-void
-helper_end(Helper *helper, const char *why)
-{
-	pfree(helper->wanted);
-	helper->wanted = NULL;
-	clear_trouble(helper);
-	if (is_up(helper))
-		leave(helper, why);
-	else if (helper->why == NULL)
-		helper->why = why;
-	if (helper->state == HELPER_DOWN)
-		loop_timer_stop(helper->timer);
-}
-
-/* ---- new, free ---- */
-
 Helper *
 helper_new(Loop *loop, const HelperProgram *program, void *arg)
 {
-	static const HelperOutputEvents events = {on_line, on_long_line, on_closed};
+	static const ResidentOwner owner = {
+		.shares_stderr = true,
+		.answers = true,
+		.prepare = prepare,
+		.on_failure = on_failure,
+		.on_slow = on_slow,
+		.on_started = on_started,
+		.on_running = on_running,
+		.on_look = on_look,
+		.on_line = on_line,
+		.on_long_line = on_long_line,
+		.on_end = on_end
+	};
 	Helper	   *helper = palloc0(sizeof(Helper));
 
 	helper->loop = loop;
 	helper->program = program;
 	helper->arg = arg;
 	helper->path = bundled_path(program->bundled);
-	helper->output.loop = loop;
-	helper->output.pipes = &helper->pipes;
-	helper->output.events = &events;
-	helper->output.arg = helper;
-	helper_output_init(&helper->output, helper->path);
-	line_writer_init(&helper->input);
-	helper->timer = loop_timer_new(loop, on_timer, helper);
+	helper->argv[0] = helper->path;
+	helper->argv[1] = unconstify(char *, program->use);
+	helper->environment = make_environment(program->variables);
+	helper->resident = resident_new(loop, &owner, helper, helper->path);
 	loop_on_turn(loop, on_turn, helper);
 	return helper;
 }
@@ -515,13 +352,9 @@ helper_new(Loop *loop, const HelperProgram *program, void *arg)
 void
 helper_free(Helper *helper)
 {
-	if (helper->child != NULL)
-		forget_process(helper);
 	loop_off_turn(helper->loop, on_turn, helper);
-	loop_timer_free(helper->timer);
-	line_writer_clear(&helper->input);
-	helper_output_clear(&helper->output);
-	clear_trouble(helper);
+	resident_free(helper->resident, 0);
+	pfree(helper->environment);
 	pfree(helper->wanted);
 	pfree(helper->path);
 	loop_defer_free(helper->loop, helper);

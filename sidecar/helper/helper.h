@@ -3,7 +3,7 @@
  * helper.h
  *		One bundled program that stays beside this sidecar.
  *
- *		from: listeners.c, forward.c, election.c	to: spawn.h, workers/lib/helper_main.h
+ *		from: listeners.c, forward.c, election.c	to: resident.h, workers/lib/helper_main.h
  *
  * A helper does what may crash, block or leak without harm to the sidecar.  It
  * reads lines of JSON on stdin and writes lines of JSON on stdout.  Its first
@@ -12,16 +12,9 @@
  * later each {"alive":1} with the same.  It ends when its input ends.  It writes its
  * own log lines to our stderr, in the format that the hello names.
  *
- *	 state		timer				what ends it
- *	 down		the next start		the timer, if the helper shall run: starting
- *	 starting	time to answer		its first line: running
- *	 running	the next alive		its end; helper_end() or another hello: leaving;
- *									no line for 20 s: ending
- *	 leaving	leave_us			its exit: down; the timer: ending
- *	 ending							it got TERM, and KILL after a grace: down
- *
- * A process that ends unasked starts again.  The delay doubles while processes end
- * young.  Its trouble lasts until the next process is no longer young.
+ * Its process is a resident, whose states are those of the helper.  A helper that is
+ * up has 60 s to answer its hello, and is ended when it writes nothing for 20 s.  Its
+ * trouble lasts until a later process is 30 s old.
  *
  * The process dies with this sidecar (spawn.h).
  *

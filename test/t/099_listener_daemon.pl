@@ -63,8 +63,9 @@ sub count
 sub last_listener
 {
 	my ($sidecar) = @_;
-	my @pids = $sidecar->log =~ /twtasks-kafka\[(\d+)\] started/g;
+	my @pids;
 
+	wait_for(sub { @pids = $sidecar->log =~ /twtasks-kafka\[(\d+)\] started/g }, 'start of the listeners');
 	return $pids[-1];
 }
 

@@ -68,10 +68,8 @@ find_trouble(const Runner *runner, bool is_unfit)
 
 	for (int i = 0; i < runner->nprocesses; i++)
 	{
-		const WorkerProcess *process = runner->processes[i];
-
-		trouble = worker_process_trouble(process);
-		if (trouble == NULL || (is_unfit && !worker_process_is_unfit(process)))
+		trouble = worker_process_trouble(runner->processes[i], is_unfit);
+		if (trouble == NULL)
 			return NULL;
 	}
 	return trouble;

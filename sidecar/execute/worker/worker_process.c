@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * worker_process.c
- *		One long-lived process of a worker handler, and its tasks in flight.
+ *		One process of a worker handler, and the conclusions from its lines.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,202 +9,403 @@
 
 #include "base/log.h"
 #include "base/output.h"
+#include "base/text.h"
+#include "execute/worker/flights.h"
 #include "execute/worker/worker_process.h"
-#include "execute/worker/worker_process_private.h"
+#include "helper/resident.h"
+#include "node/task_clock.h"
+#include "protocol/worker_protocol.h"
 
-#define NODE_GONE "worker was stopped because its node was declared gone"
-#define OTHERS_DEADLINE "worker was stopped because another task passed its deadline"
+#define NODE_GONE "was stopped because its node was declared gone"
+#define OTHERS_DEADLINE "was stopped because another task passed its deadline"
 
-/* Limits for the reading of the hello. */
-#define LOOK_MIN_US MS_TO_US(1)
-#define LOOK_MAX_US MS_TO_US(100)
-#define SLOW_US SECONDS_TO_US(60)
-#define GIVE_UP_US SECONDS_TO_US(600)
+/* No more tasks are given while this many bytes wait to be written. */
+#define UNWRITTEN_MAX (1024 * 1024)
 
-/* Stops the timer, which belongs to the old state. */
-static void
-set_state(WorkerProcess *process, WorkerState state)
+/* The most bytes quoted from a line that is not a reply. */
+#define QUOTE_MAX 200
+
+struct WorkerProcess
 {
-	process->state = state;
-	loop_timer_stop(process->timer);
+	WorkerSetup *setup;
+	Resident   *resident;
+	LineWriter *input;			/* the resident's */
+	Flights    *flights;
+	int64		given_under;	/* incarnation of the unwritten tasks; 0: none */
+	bool		is_ready;		/* the process accepted its hello */
+	bool		has_replied;	/* with a word on a task: it works */
+	bool		has_ignored;	/* a line, and logged it */
+	char	   *quote;			/* its faulty line, for the tasks only; or
+								 * NULL */
+};
+
+static const Verdict released = {TASK_RELEASE, 0, NULL};
+
+static int64
+now(const WorkerProcess *process)
+{
+	return loop_now_us(process->setup->loop);
+}
+
+static void
+report(const WorkerProcess *process, Task *task, const Verdict *verdict)
+{
+	process->setup->done(process->setup->done_arg, task, verdict);
 }
 
 bool
 worker_process_is_up(const WorkerProcess *process)
 {
-	return process->state != WORKER_DOWN && process->state != WORKER_ENDING;
+	return resident_is_up(process->resident);
 }
 
-/* Ends the process, which begins no further task.  The reason is for its tasks. */
-void
-worker_process_end(WorkerProcess *process, const char *reason)
+static bool
+is_running(const WorkerProcess *process)
 {
-	set_state(process, WORKER_ENDING);
-	worker_input_close(&process->tasks.input);
-	process->reason = pstrdup(reason);
-	spawn_stop(process->child, process->setup->config->grace_us);
+	return resident_state(process->resident) == RESIDENT_RUNNING;
 }
 
-void
-worker_process_retire_idle(WorkerProcess *process)
+/* A process that is being replaced ends with its last task. */
+static void
+end_idle(WorkerProcess *process)
 {
-	if (!process->is_retiring || !worker_process_is_up(process) || worker_process_load(process) > 0)
+	if (!resident_is_to_end(process->resident) || !worker_process_is_up(process) ||
+		worker_process_load(process) > 0)
 		return;
-	flights_forget_worker(process->tasks.flights);
-	worker_process_end(process, "worker is being replaced");
+	flights_forget_worker(process->flights);
+	resident_end(process->resident, "is being replaced");
 }
-
-/* ---- tasks ---- */
 
 void
-worker_process_watch_stops(WorkerProcess *process)
+worker_process_retire(WorkerProcess *process)
 {
-	int64		until_us;
-
-	if (process->state != WORKER_RUNNING)
-		return;
-	if (flights_next_stop(process->tasks.flights, &until_us))
-		loop_timer_start(process->timer, until_us - loop_now_us(process->setup->loop));
-	else
-		loop_timer_stop(process->timer);
+	resident_want_end(process->resident);
+	end_idle(process);
 }
+
+int
+worker_process_starts(const WorkerProcess *process)
+{
+	return resident_starts(process->resident);
+}
+
+/* ---- what it is given ---- */
 
 bool
 worker_process_has_room(const WorkerProcess *process)
 {
-	return process->state == WORKER_RUNNING && !process->is_retiring &&
-		worker_tasks_have_room(&process->tasks);
+	return is_running(process) && !resident_is_to_end(process->resident) &&
+		worker_process_load(process) < process->setup->config->prefetch &&
+		lines_unwritten(process->input) < UNWRITTEN_MAX;
 }
 
 int
 worker_process_load(const WorkerProcess *process)
 {
-	return worker_tasks_count(&process->tasks);
+	return flights_count(process->flights);
 }
 
 void
 worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 {
+	const RunnerGate *gate = process->setup->gate;
+
 	task->run = process;
-	worker_tasks_give(&process->tasks, task, incarnation);
+	process->given_under = incarnation;
+	flights_add(process->flights, task, lines_position(process->input), now(process));
+	worker_protocol_encode(&process->input->bytes, task, gate->until_us(gate->arg));
 }
 
 void
 worker_process_greet(WorkerProcess *process)
 {
-	if (!worker_process_is_up(process))
-		return;
-	appendStringInfo(&process->tasks.input.lines.bytes, "%s\n", process->setup->config->hello);
-	loop_want_turn(process->setup->loop);
+	const char *hello = process->setup->config->hello;
+
+	if (worker_process_is_up(process))
+		resident_say(process->resident, hello, strlen(hello));
 }
 
 void
 worker_process_ask(WorkerProcess *process, Task *task, const char *why)
 {
-	if (worker_process_is_up(process))
-		worker_tasks_ask(&process->tasks, task, why);
+	if (!worker_process_is_up(process))
+		return;
+	worker_protocol_encode_cancel(&process->input->bytes, task, why);
+	loop_want_turn(process->setup->loop);
+}
+
+static void
+watch_stops(WorkerProcess *process)
+{
+	int64		until_us;
+	bool		has_stop = flights_next_stop(process->flights, &until_us);
+
+	resident_look_in(process->resident, has_stop ? Max(until_us - now(process), 0) : -1);
 }
 
 void
 worker_process_stop(WorkerProcess *process, Task *task, const char *why)
 {
-	if (worker_process_is_up(process) && worker_tasks_stop(&process->tasks, task, why))
-		worker_process_watch_stops(process);
+	int64		until_us = now(process) + process->setup->config->grace_us;
+
+	if (!worker_process_is_up(process) || !flights_stop(process->flights, task, why, until_us))
+		return;
+	worker_process_ask(process, task, why);
+	watch_stops(process);
 }
 
-/* ---- pipes ---- */
-
-/* The process closed a pipe, so it should exit; the timer ends it otherwise. */
-void
-worker_process_expect_exit(void *arg)
+static void
+on_look(void *arg)
 {
-	WorkerProcess *process = arg;
+	resident_end(((WorkerProcess *) arg)->resident, OTHERS_DEADLINE);
+}
 
-	if (process->state != WORKER_STARTING && process->state != WORKER_RUNNING)
-		return;
-	set_state(process, WORKER_LEAVING);
-	loop_timer_start(process->timer, process->setup->config->grace_us);
+static bool
+is_of_another(const WorkerProcess *process, int64 incarnation)
+{
+	return process->given_under != 0 && process->given_under != incarnation;
 }
 
 /* A line that is half written cannot be taken back, so the process is ended. */
 void
 worker_process_begin(WorkerProcess *process, int64 incarnation)
 {
-	if (worker_process_is_up(process) && worker_input_is_of_another(&process->tasks.input, incarnation))
-		worker_process_end(process, NODE_GONE);
-}
-
-static void
-on_writable(void *arg, int ready)
-{
-	(void) ready;
-	worker_process_flush(arg);
+	if (worker_process_is_up(process) && is_of_another(process, incarnation))
+		resident_end(process->resident, NODE_GONE);
 }
 
 void
 worker_process_flush(WorkerProcess *process)
 {
-	WorkerInput *input = &process->tasks.input;
+	const RunnerGate *gate = process->setup->gate;
+
+	if (lines_unwritten(process->input) > 0 && is_of_another(process, gate->incarnation(gate->arg)))
+		resident_hold(process->resident);
+	else
+		resident_flush(process->resident);
+	if (lines_unwritten(process->input) == 0)
+		process->given_under = 0;
+}
+
+/* ---- its lines ---- */
+
+/*
+ * Takes the quote, which may be NULL.  It may have data of a task, so it goes to the
+ * tasks but not to the log.
+ */
+static void
+take_fault(WorkerProcess *process, const char *what, char *quote)
+{
+	char	   *reason;
 
 	if (!worker_process_is_up(process))
-		worker_input_hold(input);
-	else if (worker_input_flush(input, process->setup->loop, on_writable, process) == LINES_CLOSED)
-		worker_process_expect_exit(process);
-}
-
-/* The program works, as far as we can tell: it may have tasks. */
-void
-worker_process_begin_tasks(WorkerProcess *process)
-{
-	set_state(process, WORKER_RUNNING);
-	helper_start_set_trouble(&process->start, TROUBLE_NONE, NULL);
-	loop_want_turn(process->setup->loop);
-}
-
-/* ---- end ---- */
-
-static void
-reset_process(WorkerProcess *process)
-{
-	spawn_free(process->child);
-	process->child = NULL;
-	set_state(process, WORKER_DOWN);
-	pfree(process->reason);
-	process->reason = NULL;
-	pfree(process->quote);
-	process->quote = NULL;
-	worker_input_reset(&process->tasks.input);
-}
-
-static void
-schedule_restart(WorkerProcess *process)
-{
-	int64		now_us = loop_now_us(process->setup->loop);
-	int64		delay_us = helper_start_delay(&process->start, now_us);
-
-	if (process->is_retiring)
-		delay_us = process->start.backoff_us = 0;
-	process->is_retiring = false;
-	loop_timer_start(process->timer, delay_us);
-	loop_want_turn(process->setup->loop);
+	{
+		pfree(quote);
+		return;
+	}
+	reason = psprintf("broke the protocol: %s", what);
+	log_line(TWT_LOG_WARN, "worker", "%s[%d]: worker %s",
+			 process->setup->config->argv[0], resident_pid(process->resident), reason);
+	process->quote = quote;
+	resident_end(process->resident, reason);
+	pfree(reason);
 }
 
 /*
- * Tasks without a reply fail; those that have not begun are given back.  Returns
+ * A worker may refuse reloaded settings.  Then its old settings stay.  A task that
+ * the worker has read may have begun: then the error may concern the task.
+ */
+static void
+refuse_hello(WorkerProcess *process, const char *message)
+{
+	char	   *reason = psprintf("refused its settings: %s", message);
+
+	log_line(TWT_LOG_ERROR, "worker", "%s[%d]: worker %s", process->setup->config->argv[0],
+			 resident_pid(process->resident), reason);
+	if (!process->is_ready)
+	{
+		resident_set_trouble(process->resident, TROUBLE_UNFIT, psprintf("worker %s", reason));
+		resident_end(process->resident, reason);
+	}
+	pfree(reason);
+}
+
+static void
+take_ready(WorkerProcess *process)
+{
+	process->is_ready = true;
+	if (resident_state(process->resident) == RESIDENT_STARTING)
+		resident_running(process->resident);
+}
+
+/* Such a line may stand for a task that now waits until its deadline. */
+static void
+ignore_line(WorkerProcess *process, const char *why)
+{
+	if (!process->has_ignored)
+		log_line(TWT_LOG_WARN, "worker", "%s[%d]: ignores a line that is not a reply: %s",
+				 process->setup->config->argv[0], resident_pid(process->resident), why);
+	process->has_ignored = true;
+}
+
+static void
+finish(WorkerProcess *process, Task *task, const WorkerReply *reply)
+{
+	Verdict		verdict = {reply->result, reply->delay_us, reply->message, .outcome = reply->outcome, .add = reply->add};
+	char	   *why = flights_remove(process->flights, task);
+
+	flights_go_on(process->flights, now(process));
+	if (reply->result == TASK_RELEASE)
+		verdict.delay_us = Max(reply->delay_us, 0);
+	if (reply->at_us != WORKER_NO_TIME)
+		verdict.delay_us = Max(reply->at_us - task_clock_us(), 0);
+	if (reply->result == TASK_CANCELLED && reply->message == NULL)
+		verdict.message = why;
+	report(process, task, &verdict);
+	pfree(why);
+	resident_was_useful(process->resident);
+	watch_stops(process);
+	end_idle(process);
+}
+
+/* From a process that is being ended, only reports of tasks taken up still count. */
+static void
+take_reply(WorkerProcess *process, const WorkerReply *reply)
+{
+	Task	   *task = flights_find(process->flights, reply->id, reply->version);
+	bool		is_up = worker_process_is_up(process);
+
+	process->has_replied |= task != NULL;
+	if (task != NULL && reply->word == WORKER_STARTED)
+		flights_take_up(process->flights, task, now(process));
+	else if (task != NULL && is_up)
+		finish(process, task, reply);
+	else if (is_up)
+		ignore_line(process, "it names a task that is not in flight");
+}
+
+static void
+take_word(WorkerProcess *process, const WorkerReply *reply)
+{
+	bool		is_up = worker_process_is_up(process);
+
+	if (is_up && reply->word == WORKER_READY)
+		take_ready(process);
+	else if (is_up && reply->word == WORKER_REFUSED && (process->is_ready || !process->has_replied))
+		refuse_hello(process, reply->message);
+	else if (is_up && (reply->word == WORKER_REFUSED || reply->word == WORKER_STRANGE))
+		ignore_line(process, reply->word == WORKER_STRANGE ? reply->message : "it has an error but no task");
+	else
+		take_reply(process, reply);
+}
+
+static void
+on_line(void *arg, const char *line, size_t len)
+{
+	WorkerReply reply;
+	char	   *error = worker_protocol_decode(line, len, &reply);
+
+	if (error == NULL)
+		take_word(arg, &reply);
+	else
+		take_fault(arg, error, text_quote_line(line, len, QUOTE_MAX));
+	pfree(error);
+	worker_protocol_clear(&reply);
+}
+
+static void
+on_long_line(void *arg, const char *head)
+{
+	WorkerReply reply;
+
+	if (worker_protocol_decode_long(head, &reply))
+		take_word(arg, &reply);
+	else
+		take_fault(arg, "line is longer than 1 MB", NULL);
+	worker_protocol_clear(&reply);
+}
+
+/* ---- its start ---- */
+
+static void
+prepare(void *arg, ResidentStart *start)
+{
+	WorkerProcess *process = arg;
+	const HandlerConfig *config = process->setup->config;
+
+	process->is_ready = process->has_replied = process->has_ignored = false;
+	start->argv = config->argv;
+	start->directory = config->directory;
+	start->hello = config->hello;
+	start->leave_us = start->grace_us = config->grace_us;
+}
+
+static void
+on_failure(void *arg, const SpawnFailure *failure)
+{
+	resident_set_trouble(((WorkerProcess *) arg)->resident,
+						 failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT,
+						 pstrdup(failure->message));
+}
+
+static void
+on_slow(void *arg)
+{
+	WorkerProcess *process = arg;
+
+	if (resident_trouble(process->resident, false) == NULL)
+		resident_set_trouble(process->resident, TROUBLE_UNFIT, pstrdup("worker has not read its first line yet"));
+}
+
+/* The program works, as far as we can tell: it may have tasks. */
+static void
+on_running(void *arg)
+{
+	resident_set_trouble(((WorkerProcess *) arg)->resident, TROUBLE_NONE, NULL);
+}
+
+/* ---- its end ---- */
+
+/*
+ * A task that was asked to stop fails with the reason of the stop, also if the process
+ * left it in the pipe until then.  Others fail with the message, unless they cannot
+ * have begun.  Returns whether the task has failed.
+ */
+static bool
+fail_task(WorkerProcess *process, Task *task, const Verdict *failed, int64 unread)
+{
+	int64		sent = process->input->sent;
+	bool		is_read = flights_may_have_run(process->flights, task, sent);
+	bool		is_written = flights_may_have_run(process->flights, task, sent + unread);
+	char	   *why = flights_remove(process->flights, task);
+	bool		has_run = why != NULL ? is_written : is_read;
+	Verdict		stopped = {TASK_FAILURE, 0, why};
+
+	report(process, task, !has_run ? &released : why != NULL ? &stopped : failed);
+	pfree(why);
+	return has_run;
+}
+
+/*
+ * No more replies will come.  Fails the tasks in flight, or gives them back.  Returns
  * whether any may have begun.
  */
 static bool
-fail_tasks(WorkerProcess *process, const char *message, int nlogged)
+fail_tasks(WorkerProcess *process, const Verdict *failed, const ResidentEnd *end)
 {
-	int			n = worker_process_load(process);
-	int			nreleased = worker_tasks_fail(&process->tasks, message, nlogged);
+	Task	   *task;
+	int			nfailed = 0;
+	int			nreleased = 0;
 
+	while ((task = flights_first(process->flights)) != NULL)
+		if (fail_task(process, task, failed, end->unread))
+			nfailed++;
+		else
+			nreleased++;
 	if (nreleased > 0)
-		log_line(TWT_LOG_WARN, "worker",
-				 "%s[%d]: %.*s; tasks given back that had not begun: %d",
-				 process->setup->config->argv[0], spawn_pid(process->child),
-				 nlogged, message, nreleased);
-	return nreleased < n;
+		log_line(TWT_LOG_WARN, "worker", "%s[%d]: %.*s; tasks given back that had not begun: %d",
+				 process->setup->config->argv[0], end->pid, failed->nlogged, failed->message, nreleased);
+	return nfailed > 0;
 }
 
 /* A program that ends at once has seen no task, so its words may be told. */
@@ -212,209 +413,94 @@ static void
 judge_start(WorkerProcess *process, StringInfo message)
 {
 	int			len;
-	const char *last = helper_log_last(process->output.log, &len);
+	const char *last = resident_last_words(process->resident, &len);
 
-	if (process->is_retiring || process->is_ready || process->has_replied ||
-		process->has_refused ||
-		!helper_start_is_young(&process->start, loop_now_us(process->setup->loop)))
+	if (resident_is_to_end(process->resident) || !resident_is_young(process->resident) ||
+		process->is_ready || process->has_replied)
 		return;
 	if (len > 0)
 	{
 		appendStringInfoString(message, ": ");
 		output_escape(message, last, len, SIZE_MAX);
 	}
-	helper_start_set_trouble(&process->start, TROUBLE_UNFIT, pstrdup(message->data));
+	resident_set_trouble(process->resident, TROUBLE_UNFIT, pstrdup(message->data));
 }
 
-/*
- * The process and all its descendants are gone.  A late failure of the start is the
- * same as an early one.
- */
 static void
-on_gone(WorkerProcess *process)
+on_end(void *arg, const ResidentEnd *end)
 {
+	WorkerProcess *process = arg;
 	StringInfoData message;
-	SpawnFailure failure;
+	Verdict		failed = {TASK_FAILURE};
 	bool		has_begun;
-	int			nlogged;
 
 	initStringInfo(&message);
-	if (process->reason)
-		appendStringInfoString(&message, process->reason);
-	else
-	{
-		appendStringInfoString(&message, "worker ");
-		spawn_describe_exit(process->child, &message);
-	}
-	nlogged = message.len;
+	appendStringInfo(&message, "worker %s", end->reason != NULL ? end->reason : end->how);
+	failed.nlogged = message.len;
 	if (process->quote)
 		appendStringInfo(&message, ": \"%s\"", process->quote);
-	has_begun = fail_tasks(process, message.data, nlogged);
-	if (spawn_never_ran(process->child, &failure))
-		helper_start_fail(&process->start, &failure);
+	failed.message = message.data;
+	has_begun = fail_tasks(process, &failed, end);
+	if (end->failure != NULL)
+		on_failure(process, end->failure);
 	else if (!has_begun)
 		judge_start(process, &message);
 	pfree(message.data);
-	reset_process(process);
-	schedule_restart(process);
+	pfree(process->quote);
+	process->quote = NULL;
+	process->given_under = 0;
 }
 
-static void
-close_pipes(WorkerProcess *process)
+const char *
+worker_process_trouble(const WorkerProcess *process, bool is_unfit)
 {
-	worker_input_close(&process->tasks.input);
-	spawn_pipe_close(&process->pipes.out);
-	spawn_pipe_close(&process->pipes.err);
-}
-
-static void
-on_exited(void *arg)
-{
-	WorkerProcess *process = arg;
-
-	helper_output_end(&process->output);
-	set_state(process, WORKER_ENDING);
-	close_pipes(process);
-	on_gone(process);
-}
-
-/* ---- replacement ---- */
-
-void
-worker_process_retire(WorkerProcess *process)
-{
-	process->is_retiring = true;
-	if (process->state == WORKER_DOWN)
-		schedule_restart(process);
-	worker_process_retire_idle(process);
-}
-
-int
-worker_process_starts(const WorkerProcess *process)
-{
-	return process->start.count;
-}
-
-/* ---- start ---- */
-
-static void
-start_process(WorkerProcess *process)
-{
-	WorkerSetup *setup = process->setup;
-	SpawnFailure failure;
-	SpawnRequest request = {
-		.argv = setup->config->argv,
-		.directory = setup->config->directory,
-		.wants_stdout = true,
-		.is_awaited = true,
-		.exited = on_exited,
-		.arg = process
-	};
-
-	process->is_ready = process->has_replied = process->has_ignored = process->has_refused = false;
-	helper_start_begin(&process->start, loop_now_us(setup->loop));
-	process->child = spawn_start(setup->loop, &request, &process->pipes, &failure);
-	if (process->child == NULL)
-	{
-		helper_start_fail(&process->start, &failure);
-		schedule_restart(process);
-		return;
-	}
-	set_state(process, WORKER_STARTING);
-	helper_output_begin(&process->output, process->child);
-	worker_process_greet(process);
-	loop_timer_start(process->timer, LOOK_MIN_US);
-}
-
-/* No event tells that a pipe is read.  The pause grows with the age of the process. */
-static void
-look_at_start(WorkerProcess *process)
-{
-	HelperStart *start = &process->start;
-	int64		age_us = loop_now_us(process->setup->loop) - start->last_us;
-
-	if (worker_input_is_read(&process->tasks.input))
-		worker_process_begin_tasks(process);
-	else if (age_us >= GIVE_UP_US)
-		worker_process_end(process, "worker did not read its first line");
-	else
-	{
-		if (age_us >= SLOW_US && start->trouble == TROUBLE_NONE)
-			helper_start_set_trouble(start, TROUBLE_UNFIT,
-									 pstrdup("worker has not read its first line yet"));
-		loop_timer_start(process->timer, Min(Max(age_us, LOOK_MIN_US), LOOK_MAX_US));
-	}
-}
-
-static void
-on_timer(void *arg)
-{
-	WorkerProcess *process = arg;
-
-	if (process->state == WORKER_DOWN)
-		start_process(process);
-	else if (process->state == WORKER_STARTING)
-		look_at_start(process);
-	else if (process->state == WORKER_LEAVING)
-		worker_process_end(process, "worker closed its pipes");
-	else
-		worker_process_end(process, OTHERS_DEADLINE);
+	return resident_trouble(process->resident, is_unfit);
 }
 
 WorkerProcess *
 worker_process_new(WorkerSetup *setup)
 {
+	static const ResidentOwner owner = {
+		.prepare = prepare,
+		.on_failure = on_failure,
+		.on_slow = on_slow,
+		.on_running = on_running,
+		.on_look = on_look,
+		.on_line = on_line,
+		.on_long_line = on_long_line,
+		.on_end = on_end
+	};
 	WorkerProcess *process = palloc0(sizeof(WorkerProcess));
 
 	process->setup = setup;
-	process->state = WORKER_DOWN;
-	worker_tasks_init(&process->tasks, setup, &process->pipes.in);
-	process->output.loop = setup->loop;
-	process->output.pipes = &process->pipes;
-	process->output.events = &worker_replies;
-	process->output.arg = process;
-	helper_output_init(&process->output, setup->config->argv[0]);
-	process->timer = loop_timer_new(setup->loop, on_timer, process);
-	start_process(process);
+	process->resident = resident_new(setup->loop, &owner, process, setup->config->argv[0]);
+	process->input = resident_input(process->resident);
+	process->flights = flights_new();
+	resident_run(process->resident);
 	return process;
-}
-
-const char *
-worker_process_trouble(const WorkerProcess *process)
-{
-	return process->start.message;
-}
-
-bool
-worker_process_is_unfit(const WorkerProcess *process)
-{
-	return process->start.trouble == TROUBLE_UNFIT;
 }
 
 void
 worker_process_dismiss(WorkerProcess *process)
 {
-	if (process->child == NULL)
+	Task	   *task;
+
+	if (resident_state(process->resident) == RESIDENT_DOWN)
 		return;
-	worker_input_close(&process->tasks.input);
-	worker_tasks_give_back(&process->tasks);
-	spawn_stop(process->child, process->setup->config->grace_us);
+	resident_dismiss(process->resident);
+	while ((task = flights_last(process->flights)) != NULL &&
+		   !flights_was_sent(process->flights, task, process->input->sent))
+	{
+		pfree(flights_remove(process->flights, task));
+		report(process, task, &released);
+	}
 }
 
 void
 worker_process_free(WorkerProcess *process, int patience_ms)
 {
-	if (process->child)
-	{
-		spawn_wait(process->child, patience_ms);
-		close_pipes(process);
-		spawn_free(process->child);
-	}
-	loop_timer_free(process->timer);
-	worker_tasks_clear(&process->tasks);
-	helper_output_clear(&process->output);
-	pfree(process->reason);
+	resident_free(process->resident, patience_ms);
+	flights_free(process->flights);
 	pfree(process->quote);
-	pfree(process->start.message);
 	loop_defer_free(process->setup->loop, process);
 }

@@ -3,14 +3,15 @@
  * worker_process.h
  *		One long-lived process of a worker handler, and its tasks in flight.
  *
- *		from: execute_worker.c		to: spawn.h, worker_protocol.h
+ *		from: execute_worker.c		to: resident.h, flights.h, worker_protocol.h
  *
- * The process starts at once, and again whenever it is gone (helper_start.h).
- * Tasks are collected and written at the end of the turn.  Replies may come in
- * any order.
+ * The process is a resident: resident.h has its states, its start and its end.  It
+ * gets its hello alone.  Tasks follow when it runs, so a program that is missing or
+ * ends at once never has a task.  Tasks are collected and written at the end of the
+ * turn.  Replies may come in any order.
  *
- * A new process gets its hello alone.  Tasks follow when it has read or answered the
- * hello: a program that is missing or ends at once never has a task.
+ * A task may start when its line is written.  No task line is written while the gate
+ * is closed, or under a later incarnation than the task was given under.
  *
  * We end a process that breaks the protocol, keeps a stopped task longer than
  * the grace, or closes a pipe and does not exit.  When a process is gone, its
@@ -18,21 +19,24 @@
  * replies that came before an exit count.  If we ended the process, its
  * verdicts come when its whole tree is gone.
  *
- *	 state		tasks in flight		takes tasks		what ends it
- *	 down		none				no				its restart timer
- *	 starting	none				no				its hello is read: running
- *	 running	yes					yes				exit, or a fault: ending
- *	 leaving	yes					no				it has closed a pipe; exit, or grace: ending
- *	 ending		yes					no				exit and the tree gone: down
- *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_WORKER_PROCESS_H
 #define TWT_WORKER_PROCESS_H
 
-#include "execute/worker/worker_tasks.h"
+#include "execute/runner.h"
 
 typedef struct WorkerProcess WorkerProcess;
+
+/* The processes of one handler share it; it outlives them. */
+typedef struct WorkerSetup
+{
+	Loop	   *loop;
+	const HandlerConfig *config;
+	const RunnerGate *gate;
+	RunnerDone	done;
+	void	   *done_arg;
+} WorkerSetup;
 
 extern WorkerProcess *worker_process_new(WorkerSetup *setup);
 
@@ -59,7 +63,10 @@ extern void worker_process_dismiss(WorkerProcess *process);
  */
 extern void worker_process_free(WorkerProcess *process, int patience_ms);
 
-/* Whether the process can be given a task now. */
+/*
+ * Whether a task can be given now: fewer than config->prefetch are in flight, and not
+ * too many bytes wait to be written.
+ */
 extern bool worker_process_has_room(const WorkerProcess *process);
 extern int	worker_process_load(const WorkerProcess *process);
 
@@ -94,10 +101,9 @@ extern void worker_process_greet(WorkerProcess *process);
 extern void worker_process_flush(WorkerProcess *process);
 
 /*
- * Why the program cannot be started; NULL: it can.  Unless that is for a shortage,
- * the program is unfit.
+ * Why the program cannot be started; NULL: it can.  is_unfit: unless that is for a
+ * shortage.
  */
-extern const char *worker_process_trouble(const WorkerProcess *process);
-extern bool worker_process_is_unfit(const WorkerProcess *process);
+extern const char *worker_process_trouble(const WorkerProcess *process, bool is_unfit);
 
 #endif							/* TWT_WORKER_PROCESS_H */
