@@ -44,7 +44,7 @@ sql_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done,
 static void
 sql_take(Runner *runner, Table *table, TableEntry *entry)
 {
-	sql_waiting_add(runner->setup.waiting, table, entry);
+	sql_waiting_add(runner->setup.waiting, table, entry, false);
 }
 
 static void

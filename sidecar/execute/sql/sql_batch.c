@@ -94,8 +94,7 @@ sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *r
 }
 
 void
-sql_batch_put_back(Batch *batch, SqlWaiting *waiting,
-				   void (*add) (SqlWaiting *, Table *, TableEntry *))
+sql_batch_put_back(Batch *batch, SqlWaiting *waiting, bool each_alone)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
@@ -103,7 +102,7 @@ sql_batch_put_back(Batch *batch, SqlWaiting *waiting,
 
 		if (item->entry == NULL)
 			continue;
-		add(waiting, item->table, item->entry);
+		sql_waiting_add(waiting, item->table, item->entry, each_alone);
 		item->entry = NULL;
 	}
 }

@@ -28,12 +28,8 @@ extern void sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const
 extern void sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 						   TaskResult result, const char *why);
 
-/*
- * The statement had no effect: puts its tasks back into the waiting list, by
- * add().
- */
-extern void sql_batch_put_back(Batch *batch, SqlWaiting *waiting,
-							   void (*add) (SqlWaiting *, Table *, TableEntry *));
+/* The statement had no effect: its tasks wait again. */
+extern void sql_batch_put_back(Batch *batch, SqlWaiting *waiting, bool each_alone);
 
 /*
  * Takes cancelled tasks out and leaves them to the database.  False: there are

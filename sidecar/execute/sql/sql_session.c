@@ -81,9 +81,9 @@ leave_batch(SqlSession *session)
 
 /* The statement had no effect, so its tasks wait again. */
 static void
-put_back(SqlSession *session, void (*add) (SqlWaiting *, Table *, TableEntry *))
+put_back(SqlSession *session, bool each_alone)
 {
-	sql_batch_put_back(session->batch, session->setup->waiting, add);
+	sql_batch_put_back(session->batch, session->setup->waiting, each_alone);
 	end_batch(session);
 }
 
@@ -226,11 +226,11 @@ on_executed_none(SqlSession *session, const PGresult *result)
 	if (session->is_granted)
 		fail_granted(session, result);
 	else if (!has_statements)
-		put_back(session, sql_waiting_add);
+		put_back(session, false);
 	else if (sql_batch_drop_cancelled(session->batch))
-		put_back(session, sql_waiting_add);
+		put_back(session, false);
 	else if (session->batch->n > 1)
-		put_back(session, sql_waiting_add_alone);
+		put_back(session, true);
 	else
 	{
 		session->error = sql_failure_text(result);

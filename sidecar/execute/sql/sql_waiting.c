@@ -14,7 +14,7 @@
 
 typedef struct Waiting
 {
-	slist_node	node;
+	dlist_node	node;
 	Table	   *table;
 	TableEntry *entry;
 	bool		goes_alone;
@@ -23,8 +23,7 @@ typedef struct Waiting
 struct SqlWaiting
 {
 	const HandlerConfig *config;
-	slist_head	waiting;
-	slist_node *last;
+	dlist_head	waiting;
 	int			n;
 	int			nalone;			/* number of next batches with one task each */
 	double		task_us;		/* average duration of a task; 0: unknown */
@@ -36,7 +35,7 @@ sql_waiting_new(const HandlerConfig *config)
 	SqlWaiting *list = palloc0(sizeof(SqlWaiting));
 
 	list->config = config;
-	slist_init(&list->waiting);
+	dlist_init(&list->waiting);
 	return list;
 }
 
@@ -47,32 +46,16 @@ sql_waiting_free(SqlWaiting *list)
 	pfree(list);
 }
 
-static void
-add(SqlWaiting *list, Table *table, TableEntry *entry, bool goes_alone)
+void
+sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry, bool goes_alone)
 {
 	Waiting    *waiting = palloc(sizeof(Waiting));
 
 	waiting->table = table;
 	waiting->entry = entry;
-	waiting->goes_alone = goes_alone;
-	if (slist_is_empty(&list->waiting))
-		slist_push_head(&list->waiting, &waiting->node);
-	else
-		slist_insert_after(list->last, &waiting->node);
-	list->last = &waiting->node;
+	waiting->goes_alone = goes_alone || slots_are_shared(table_entry_limit(entry));
+	dlist_push_tail(&list->waiting, &waiting->node);
 	list->n++;
-}
-
-void
-sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry)
-{
-	add(list, table, entry, slots_are_shared(table_entry_limit(entry)));
-}
-
-void
-sql_waiting_add_alone(SqlWaiting *list, Table *table, TableEntry *entry)
-{
-	add(list, table, entry, true);
 }
 
 int
@@ -126,13 +109,13 @@ sql_waiting_take(SqlWaiting *list)
 	list->nalone = Max(0, list->nalone - 1);
 	while (batch->n < size && !batch_is_full(batch) && list->n > 0)
 	{
-		Waiting    *waiting = slist_head_element(Waiting, node, &list->waiting);
+		Waiting    *waiting = dlist_head_element(Waiting, node, &list->waiting);
 		bool		alone = waiting->goes_alone;
 
 		if (batch->n > 0 &&
 			(alone || timeout_of(waiting) != batch->items[0].policy->timeout_us))
 			break;
-		slist_pop_head_node(&list->waiting);
+		dlist_pop_head_node(&list->waiting);
 		list->n--;
 		batch_add(batch, waiting->table, waiting->entry);
 		pfree(waiting);
@@ -148,8 +131,8 @@ sql_waiting_give_back(SqlWaiting *list)
 {
 	while (list->n > 0)
 	{
-		Waiting    *waiting = slist_container(Waiting, node,
-											  slist_pop_head_node(&list->waiting));
+		Waiting    *waiting = dlist_container(Waiting, node,
+											  dlist_pop_head_node(&list->waiting));
 
 		slots_cancel(table_entry_limit(waiting->entry));
 		table_return(waiting->table, waiting->entry);

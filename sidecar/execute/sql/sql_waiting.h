@@ -21,11 +21,11 @@ extern SqlWaiting *sql_waiting_new(const HandlerConfig *config);
 /* The list must be empty. */
 extern void sql_waiting_free(SqlWaiting *list);
 
-/* Takes over the trigger and its booked slot. */
-extern void sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry);
-
-/* Like sql_waiting_add(), but the task gets a batch of its own. */
-extern void sql_waiting_add_alone(SqlWaiting *list, Table *table, TableEntry *entry);
+/*
+ * Takes over the trigger and its booked slot.  goes_alone: the task needs a batch
+ * of its own, as each task under a cluster-wide limit does.
+ */
+extern void sql_waiting_add(SqlWaiting *list, Table *table, TableEntry *entry, bool goes_alone);
 
 extern int	sql_waiting_count(const SqlWaiting *list);
 
