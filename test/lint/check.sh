@@ -50,7 +50,7 @@ hanging()
 {
 	printf '%s\n' '#!/bin/sh' "trap '' TERM" 'echo ok 1 - begins' 'tail -f /dev/null' >"$place/hangs"
 	chmod +x "$place/hangs"
-	prove -v --exec 'test/unit/tap.sh 1' "$place/hangs" 2>&1 || true
+	prove -v --exec 'test/unit/tap.sh 5' "$place/hangs" 2>&1 || true
 }
 
 # The second process has a group of its own, and its parent ends first.

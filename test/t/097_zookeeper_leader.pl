@@ -12,8 +12,8 @@ use TwTasks::Tunnel;
 use TwTasks::Wait;
 use TwTasks::ZooKeeper;
 
-use constant SESSION => 4;
-use constant FALLBACK => 7;
+use constant SESSION => 9;
+use constant FALLBACK => 12;
 
 my $zookeeper = TwTasks::ZooKeeper->create;
 my $node = TwTasks::Cluster->create('zk', queue => 'ring');

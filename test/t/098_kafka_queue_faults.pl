@@ -248,14 +248,14 @@ $node->add_task('HOLD') foreach 1 .. 50;
 $kafka->produce($topic, map { { value => $lost[$_], partition => $_ } } 0 .. $#lost);
 ok($sidecar->wait_for_log(qr/WARN  kafka: .*\[$started[-1]\] wrote nothing for 20 s, and is ended$/m, undef, $position),
 	'the log tells of a helper that stood still');
-$sidecar->wait_for_log(qr/partitions are read here/, 'partitions of the next helper', $position);
-ok(!TwTasks::Sidecar::is_running($started[-1]), 'no helper that stood still is left');
 wait_ok(
 	sub {
 		$node->value(q(SELECT string_agg(detail, ' ') FROM twtasks.warnings WHERE warning = 'helper in trouble')) =~
 		  /helper "triggers": wrote nothing for 20 s$/;
 	},
 	'twtasks.warnings has a row for it');
+$sidecar->wait_for_log(qr/partitions are read here/, 'partitions of the next helper', $position);
+ok(!TwTasks::Sidecar::is_running($started[-1]), 'no helper that stood still is left');
 $lock->query('SELECT pg_advisory_unlock(1)');
 $node->wait_until_done('HOLD', 'tasks whose triggers waited in its pipe run');
 done_ok('tasks whose triggers waited in the topic run', @lost);
