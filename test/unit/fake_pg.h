@@ -141,20 +141,6 @@ pg_send(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn,
 	wire_clear(params);
 }
 
-void
-pg_forget(Pg *pg, const void *arg)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &calls)
-	{
-		FakeCall   *call = dlist_container(FakeCall, node, iter.cur);
-
-		if (call->pg == pg && call->arg == arg)
-			call->fn = NULL;
-	}
-}
-
 static inline void
 end_call(FakeCall *call, PgOutcome outcome, PGresult *result)
 {

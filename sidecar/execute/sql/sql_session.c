@@ -21,8 +21,11 @@
 typedef enum SessionState
 {
 	SESSION_IDLE,
+	SESSION_GRANTING,
 	SESSION_EXECUTING,
 	SESSION_COUNTING,
+	SESSION_GRANT_LOST,
+	SESSION_ASKING_GRANT,
 	SESSION_LOST,
 	SESSION_ASKING
 } SessionState;
@@ -287,7 +290,7 @@ set_timeout(SqlSession *session, int64 timeout_us)
 }
 
 static void
-send_execute(SqlSession *session, bool is_grabbed)
+send_execute(SqlSession *session)
 {
 	const RunnerParts *parts = session->setup->parts;
 	const HandlerConfig *config = session->setup->config;
@@ -306,39 +309,56 @@ send_execute(SqlSession *session, bool is_grabbed)
 	batch_add_policies(batch, parts->config, &params);
 	wire_add_text(&params, batch->items[0].policy->retry);
 	batch_add_places(batch, &params);
-	wire_add_bool(&params, is_grabbed);
+	wire_add_bool(&params, session->is_granted);
 	set_state(session, SESSION_EXECUTING);
 	sql_guard_watch(session->guard, session->statement_us + config->grace_us);
 	pg_expect_wait(session->pg, session->statement_us + config->grace_us);
 	pg_send(session->pg, &call_execute, &params, on_executed, session);
 }
 
-/* ---- the session ---- */
+/* ---- the grab before a task runs ---- */
 
 /*
- * The call behind this one runs the task, if we won it.  A task that a
- * cluster-wide limit refused is out of the batch.
+ * The task is refused by a cluster-wide limit, taken by another node, or
+ * grabbed.
  */
 static void
 on_granted(void *arg, PgOutcome outcome, PGresult *result)
 {
 	SqlSession *session = arg;
 
-	if (outcome != PG_DONE || PQntuples(result) == 0)
-		return;
-	if (PQgetisnull(result, 0, GRAB_VERSION))
+	if (outcome == PG_LOST)
+		set_state(session, SESSION_GRANT_LOST);
+	else if (outcome == PG_FAILED || PQntuples(result) == 0)
+		end_batch(session);
+	else if (PQgetisnull(result, 0, GRAB_VERSION))
 	{
 		sql_batch_refuse(session->batch, session->setup->parts, result, 0);
-		pg_forget(session->pg, session);
-		(void) sql_guard_release(session->guard);
 		end_batch(session);
-		return;
 	}
-	slots_grant(table_entry_limit(session->batch->items[0].entry));
-	session->granted = batch_read_grab(session->batch->token, result, 0);
-	batch_start(session->batch, session->granted.id);
-	session->is_granted = true;
+	else
+	{
+		slots_grant(table_entry_limit(session->batch->items[0].entry));
+		session->granted = batch_read_grab(session->batch->token, result, 0);
+		batch_start(session->batch, session->granted.id);
+		session->is_granted = true;
+		send_execute(session);
+	}
 }
+
+/* The task has not run yet, so it may run now. */
+static void
+on_grant_answer(void *arg, PgOutcome outcome, PGresult *result)
+{
+	SqlSession *session = arg;
+
+	if (outcome == PG_FAILED)
+		leave_batch(session);
+	else
+		on_granted(session, outcome, result);
+}
+
+/* ---- the session ---- */
 
 static void
 begin_batch(SqlSession *session)
@@ -351,20 +371,27 @@ begin_batch(SqlSession *session)
 	batch->token = node_next_token(session->setup->parts->node);
 	if (batch->n == 1 && slots_are_shared(table_entry_limit(batch->items[0].entry)))
 	{
+		set_state(session, SESSION_GRANTING);
 		send_grab(session, &call_grab_bare, on_granted);
-		send_execute(session, true);
 	}
 	else
-		send_execute(session, false);
+		send_execute(session);
 }
 
 void
 sql_session_pump(SqlSession *session)
 {
+	bool		has_lost = session->state == SESSION_LOST || session->state == SESSION_GRANT_LOST;
+
 	if (!pg_is_up(session->pg))
 	{
-		if (session->state == SESSION_LOST)
+		if (has_lost)
 			pg_start(session->pg);
+	}
+	else if (session->state == SESSION_GRANT_LOST)
+	{
+		set_state(session, SESSION_ASKING_GRANT);
+		send_grab(session, &call_resolve_grab_bare, on_grant_answer);
 	}
 	else if (session->state == SESSION_LOST)
 	{

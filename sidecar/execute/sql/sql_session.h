@@ -10,17 +10,20 @@
  * A task that fails alone is grabbed, so that the attempt counts, and then
  * finished.
  *
- * A task under a cluster-wide limit runs alone, and a call of its own, sent
- * right ahead, grabs it: other nodes must see its slot while it runs.
+ * A task under a cluster-wide limit runs alone, and a separate call grabs it
+ * first: other nodes must see its slot while it runs.
  *
  * The cancel of a task cancels its statement; the database ends the task.  The
  * other tasks of the statement run again.
  *
  *	 state			under way							then
- *	 idle			nothing								executing
- *	 executing		the functions						idle, counting, or lost
- *	 counting		the grab of a task that failed		idle, or lost
- *	 lost			nothing: no answer					asking
+ *	 idle			nothing								executing, or granting
+ *	 granting		the grab before a task runs			executing, or idle
+ *	 executing		the functions						idle, or counting
+ *	 counting		the grab of a task that failed		idle
+ *	 grant lost		nothing: no answer to the grab		asking grant
+ *	 asking grant	the outcome of that grab			executing, or idle
+ *	 lost			nothing: no answer to the rest		asking
  *	 asking			the effect of the lost statement	idle, or counting
  *
  *-------------------------------------------------------------------------
