@@ -19,7 +19,8 @@
  * the time that the last one took.  If that one found tasks, FREE_US of it do not
  * count, nor FREE_TASK_US for each task.  The factor doubles with each barren look
  * in a row, which found no new task although there were more rows than it could
- * take.  A look for lost triggers does not wait.
+ * take.  No rest is longer than a sweep's period, or REST_TIMES the time of its
+ * look.  A look for lost triggers does not wait.
  */
 #define REST_TIMES 4
 #define FREE_US MS_TO_US(20)
@@ -156,8 +157,10 @@ rest_left(const BucketSweep *b, LookStart start)
 	const Rest *rest = &b->rests[start];
 	bool		is_fed = start == LOOK_FROM_HEAD && table_waiting(b->look.table) > table_capacity(b->look.table) / 2;
 	int64		free_us = rest->added == 0 || is_fed ? 0 : FREE_US + (int64) rest->added * FREE_TASK_US;
+	int64		busy_us = Max(rest->took_us - free_us, 0);
+	int64		most_us = Max(busy_us * REST_TIMES, b->sweep->config->sweep_us);
 
-	return rest->since_us + Max(rest->took_us - free_us, 0) * b->rest_times - loop_now_us(b->sweep->loop);
+	return rest->since_us + Min(busy_us * b->rest_times, most_us) - loop_now_us(b->sweep->loop);
 }
 
 /* ---- looks ---- */

@@ -397,6 +397,17 @@ test_rests_from_head(void **state)
 	close_backlog(backlog);
 }
 
+/* Rows of a task that the node has. */
+static PGresult *
+known_rows(void)
+{
+	PGresult   *known = make_result(SWEEP_PLACE + 1);
+
+	for (int i = 0; i < SHARE; i++)
+		put_row(known, "A", SHARE - 1);
+	return known;
+}
+
 /* Looks that find nothing new rest for twice as long each time, until one finds some. */
 static void
 test_barren(void **state)
@@ -411,13 +422,9 @@ test_barren(void **state)
 	held = table_pop(backlog->tables[0]);
 	for (int rest_ms = 8; rest_ms <= 32; rest_ms *= 2)
 	{
-		PGresult   *known = make_result(SWEEP_PLACE + 1);
-
-		for (int i = 0; i < SHARE; i++)
-			put_row(known, "A", SHARE - 1);
 		assert_int_equal(cursors_of_look(backlog->sweep), 1);
 		pass_us(MS_TO_US(1));
-		answer("sweep", known);
+		answer("sweep", known_rows());
 		turn_wanted = false;
 		assert_false(looks(backlog->sweep));
 		pass_us(MS_TO_US(rest_ms) - 1);
@@ -425,6 +432,13 @@ test_barren(void **state)
 		pass_us(1);
 		assert_true(turn_wanted);
 	}
+	/* A slow one after quick ones: no longer than a sweep's period. */
+	backlog->config.sweep_us = SECONDS_TO_US(1);
+	assert_int_equal(cursors_of_look(backlog->sweep), 1);
+	pass_us(MS_TO_US(100));
+	answer("sweep", known_rows());
+	assert_false(looks(backlog->sweep));
+	pass_us(SECONDS_TO_US(1));
 	assert_int_equal(cursors_of_look(backlog->sweep), 1);
 	pass_us(MS_TO_US(30));
 	answer("sweep", rows(20, SHARE));
