@@ -40,7 +40,7 @@ typedef enum EndedColumn
 extern const Shape ended_shape;
 
 /*
- * The value for a row of twtasks.task, as it was before it became DONE or ERROR at
+ * The value for a row of twtasks.task, as it was before it ended, or became ERROR, at
  * that time; outcome NULL: none.
  */
 extern Datum ended_row(TupleTableSlot *row, const Ending *ending, TimestampTz at, Jsonb *outcome);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * finish.c
- *		finish_tasks(): the ways of a task out of PROCESSING.
+ *		finish_tasks(): the ways of a task out of PROCESSING, and the ends by hand.
  *
  *		from: sidecar/finish/finish.c
  *
@@ -186,13 +186,17 @@ finish_locked(FinishCall *call, Ends *ends)
 			live_change(call, try, finish.rows, ends);
 		any_cancelled |= try->facts != 0;
 	}
+	/* Triggers of users see the audit. */
+	if (any_cancelled && finish.history != NULL)
+	{
+		history_flush(finish.history);
+		note_cancels(call);
+	}
 	if (finish.history != NULL)
 		history_close(finish.history);
 	rows_close(finish.rows);
 	if (finish.ndeleted > 0)
 		free_keys(finish.deleted, finish.ndeleted);
-	if (any_cancelled)
-		note_cancels(call);
 }
 
 /* The function may change rows, so we take a new snapshot afterwards. */

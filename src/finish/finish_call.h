@@ -85,7 +85,7 @@ typedef struct FinishCall
 	int			n;
 	NullableDatum incarnation;
 	NullableDatum token;
-	bool		by_hand;		/* any row, whose incarnation and token stay */
+	bool		by_hand;		/* not by a node: any row */
 	TimestampTz now;			/* when the tries ended */
 	Oid			processing;
 	Oid			done;

@@ -220,6 +220,12 @@ history_add(History *history, TupleTableSlot *task, const Ending *ending)
 }
 
 void
+history_flush(History *history)
+{
+	append_flush(history->append);
+}
+
+void
 history_close(History *history)
 {
 	append_close(history->append);

@@ -34,6 +34,9 @@ extern History *history_open(TimestampTz at);
 /* Adds a row of twtasks.task that has ended; all its columns must be deformed. */
 extern void history_add(History *history, TupleTableSlot *task, const Ending *ending);
 
+/* Lets statements see the added rows.  Triggers fire when the history is closed. */
+extern void history_flush(History *history);
+
 extern void history_close(History *history);
 
 #endif							/* TWT_HISTORY_H */

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(80);
+SELECT plan(81);
 SET LOCAL application_name = 'psql at night';
 
 -- Held and released: the time at which it was to run is kept.
@@ -107,6 +107,11 @@ SELECT is((SELECT jsonb_agg(jsonb_build_array(event, version, status, reason) OR
 	'[["add", 0, null, null], ["resume", 3, "WAITING", "the bank is back"], ["cancel", 4, "CANCELLED", null], ["now", 4, "CANCELLED", "test"]]'::jsonb,
 	'the history of a task is in one view');
 SELECT is(pg_temp.change('fail', :'task', 1) || (SELECT count(*) FROM twtasks.audit), 'wrong_version2', 'a refused change leaves no row in the audit');
+
+SELECT pg_temp.task_in('WAITING') AS task \gset
+SELECT twtasks.cancel_task(:'task', reason => repeat('m', 9000)) \g /dev/null
+SELECT is((SELECT jsonb_build_array(length(f.error), length(a.reason)) FROM twtasks.finished_task f JOIN twtasks.audit a ON a.task_id = f.id WHERE f.id = :'task'),
+	'[8192, 9000]'::jsonb, 'the task keeps a long reason cut, and the audit keeps it whole');
 
 -- By filter.
 TRUNCATE twtasks.task, twtasks.finished_task, twtasks.unique_key, twtasks.audit;

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.cancel_request;
-SELECT plan(61);
+SELECT plan(63);
 
 CREATE FUNCTION pg_temp.ask(n integer, v bigint DEFAULT NULL, reason text DEFAULT 'wrong') RETURNS text
 LANGUAGE sql
@@ -56,6 +56,8 @@ SELECT is((SELECT jsonb_build_array(status, version, tries, error, incarnation =
 	'["CANCELLED", 2, 1, "stopped in time", true, true]'::jsonb, 'the task keeps the handler''s message and its node');
 SELECT is(pg_temp.audited(10), 'request_cancel PROCESSING 1 PROCESSING 1 wrong, request_cancel PROCESSING 1 PROCESSING 1, cancel PROCESSING 1 CANCELLED 2',
 	'the cancellation is audited as the operator''s');
+SELECT is((SELECT jsonb_build_array(before - '{deadline,next_event_time}'::text[], after) FROM twtasks.audit WHERE task_id = pg_temp.id(10) AND action = 'cancel'),
+	'[{"status": "PROCESSING", "version": 1}, {"status": "CANCELLED", "version": 2, "error": "stopped in time"}]'::jsonb, 'the audit has what was there before, and what became');
 SELECT is((SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'the request is gone when the task has ended');
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE task_id = pg_temp.id(10)), 1::bigint, 'the id of the cancelled task stays taken');
 SELECT is((SELECT array_agg(id) FROM twtasks_internal.resolve_finish(ARRAY[pg_temp.id(10)], '{1}', pg_temp.node(),
@@ -92,6 +94,19 @@ INSERT INTO twtasks.cancel_request (task_id, version, created, requested) SELECT
 SELECT is(pg_temp.finish(pg_temp.id(44), 'retry'), NULL, 'a result of nobody''s run cancels no task that has a request');
 SELECT is(pg_temp.state(pg_temp.id(44)), 'SUBMITTED 0', 'that task stays as it is');
 DELETE FROM twtasks.cancel_request WHERE task_id = pg_temp.id(44);
+
+-- A trigger of a user may move the row on.
+CREATE FUNCTION pg_temp.archive() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM twtasks.finished_task WHERE id = NEW.id;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER archive AFTER INSERT ON twtasks.finished_task FOR EACH ROW
+	WHEN (NEW.id = '00000000-0000-0000-0000-000000000045') EXECUTE FUNCTION pg_temp.archive();
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(45)), pg_temp.ask(45), pg_temp.finish(pg_temp.id(45), 'cancelled') \g /dev/null
+SELECT is(pg_temp.audited(45), 'request_cancel PROCESSING 1 PROCESSING 1 wrong, cancel PROCESSING 1 CANCELLED 2 wrong',
+	'the cancellation is audited although a trigger has taken the row away');
+DROP TRIGGER archive ON twtasks.finished_task;
 
 -- A wish is for one task in one run.
 SELECT is(pg_temp.finish(pg_temp.id(40), 'done'), 'DONE', 'a task is done before it is stopped');
