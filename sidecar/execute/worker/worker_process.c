@@ -72,7 +72,6 @@ end_idle(WorkerProcess *process)
 	if (!resident_is_to_end(process->resident) || !worker_process_is_up(process) ||
 		worker_process_load(process) > 0)
 		return;
-	flights_forget_worker(process->flights);
 	resident_end(process->resident, "is being replaced");
 }
 
@@ -80,6 +79,8 @@ void
 worker_process_retire(WorkerProcess *process)
 {
 	resident_want_end(process->resident);
+	if (resident_state(process->resident) == RESIDENT_DOWN)
+		flights_forget_worker(process->flights);
 	end_idle(process);
 }
 
@@ -441,6 +442,8 @@ on_end(void *arg, const ResidentEnd *end)
 		appendStringInfo(&message, ": \"%s\"", process->quote);
 	failed.message = message.data;
 	has_begun = fail_tasks(process, &failed, end);
+	if (resident_is_to_end(process->resident))
+		flights_forget_worker(process->flights);
 	if (end->failure != NULL)
 		on_failure(process, end->failure);
 	else if (!has_begun)

@@ -181,6 +181,30 @@ test_unwritten_tasks_are_given_back(void **state)
 	pfree(data.data);
 }
 
+/* The next program need not say what it takes up, also if the last one crashed. */
+static void
+test_next_program_may_say_nothing(void **state)
+{
+	TestTask   *crash;
+	TestTask   *first;
+	TestTask   *second;
+	char	   *data;
+
+	open_telling("");
+	data = psprintf("[" START ", [\"wait\", \"%s\"], [\"exit\", 3]]", fixture.go_path);
+	crash = start_task(data);
+	wait_until_given(crash);
+	fixture.kind->reload(fixture.runner, &fixture.config);
+	first = start_task("[[\"say\", \"\"]]");
+	second = start_task("[[\"exit\", 3]]");
+	send_go();
+	wait_for_all();
+	assert_verdict(crash, TASK_FAILURE, "worker exited with status 3");
+	assert_verdict(first, TASK_FAILURE, "worker exited with status 3");
+	assert_verdict(second, TASK_FAILURE, "worker exited with status 3");
+	pfree(data);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
@@ -194,6 +218,7 @@ main(void)
 		TEST(test_tasks_may_be_taken_up_in_any_order),
 		TEST(test_time_of_the_oldest_runs),
 		TEST(test_start_after_the_end_began_counts),
+		TEST(test_next_program_may_say_nothing),
 		TEST(test_unwritten_tasks_are_given_back),
 	};
 
