@@ -177,19 +177,12 @@ on_slow(void *arg)
 }
 
 static void
-on_started(void *arg)
+on_running(void *arg)
 {
 	Helper	   *helper = arg;
 
 	log_line(TWT_LOG_INFO, helper->program->component, "%s[%d] started for %s", helper->path,
 			 resident_pid(helper->resident), helper->program->subject);
-}
-
-static void
-on_running(void *arg)
-{
-	Helper	   *helper = arg;
-
 	resident_look_in(helper->resident, ALIVE_US);
 	if (helper->program->on_ready != NULL)
 		helper->program->on_ready(helper->arg);
@@ -231,8 +224,7 @@ tell_end(Helper *helper, const ResidentEnd *end)
 	{
 		log_line(TWT_LOG_WARN, helper->program->component, "%s[%d] %s, and starts again in %.1f s",
 				 helper->path, end->pid, end->how, end->delay_us / 1e6);
-		if (end->reason == NULL)
-			set_trouble(helper, end->how);
+		set_trouble(helper, end->reason != NULL ? end->reason : end->how);
 	}
 }
 
@@ -328,7 +320,6 @@ helper_new(Loop *loop, const HelperProgram *program, void *arg)
 		.prepare = prepare,
 		.on_failure = on_failure,
 		.on_slow = on_slow,
-		.on_started = on_started,
 		.on_running = on_running,
 		.on_look = on_look,
 		.on_line = on_line,

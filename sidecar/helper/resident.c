@@ -448,8 +448,6 @@ watch_process(Resident *resident, const ResidentStart *how)
 		spawn_pipe_watch(&resident->pipes.err, resident->loop, LOOP_READ, on_stderr, resident);
 	set_state(resident, RESIDENT_STARTING, resident->owner->answers ? SLOW_US : LOOK_MIN_US);
 	resident_say(resident, how->hello, strlen(how->hello));
-	if (resident->owner->on_started != NULL)
-		resident->owner->on_started(resident->arg);
 }
 
 static void

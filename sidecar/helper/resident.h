@@ -88,9 +88,6 @@ typedef struct ResidentOwner
 	/* There is no process, for want of anything that a start needs. */
 	void		(*on_failure) (void *arg, const SpawnFailure *failure);
 
-	/* There is one, which has not got its hello; NULL: nobody asks. */
-	void		(*on_started) (void *arg);
-
 	/* It has neither read nor answered its hello for a minute. */
 	void		(*on_slow) (void *arg);
 

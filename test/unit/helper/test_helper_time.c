@@ -219,6 +219,21 @@ test_trouble_ends_with_its_youth(void **state)
 	assert_int_equal(nlines, 0);
 }
 
+/* It lives on without its output, so it gets TERM. */
+static void
+test_closed_pipe(void **state)
+{
+	say(READY);
+	close(child.output);
+	child.output = -1;
+	child.on_output(child.arg, LOOP_READ);
+	assert_false(helper_is_ready(helper));
+	pass_s(LEAVE_S);
+	assert_true(child.is_asked_to_end);
+	end_process();
+	assert_string_equal(helper_trouble(helper), "helper \"test\": closed its pipes");
+}
+
 /* A process that stands still cannot act on the end of its input. */
 static void
 test_silence(void **state)
@@ -315,6 +330,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_trouble_ends_with_its_youth),
+		TEST(test_closed_pipe),
 		TEST(test_silence),
 		TEST(test_no_silence),
 		TEST(test_no_answer),
