@@ -43,12 +43,13 @@ answer(StringInfo out, const WorkerFault *fault)
 void *
 worker_hello_read(const HelloProgram *program, const char *hello, StringInfo out)
 {
-	WorkerFault fault = {NULL, NULL};
-	void	   *settings = program->settings_new(hello, &fault);
+	WorkerFault *fault = palloc0(sizeof(WorkerFault));
+	void	   *settings = program->settings_new(hello, fault);
 
-	answer(out, &fault);
-	pfree(fault.setting);
-	pfree(fault.reason);
+	answer(out, fault);
+	pfree(fault->setting);
+	pfree(fault->reason);
+	pfree(fault);
 	return settings;
 }
 
