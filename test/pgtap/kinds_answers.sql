@@ -49,7 +49,7 @@ GRANT USAGE ON SCHEMA twtasks TO regress_clerk, regress_stranger;
 SELECT twtasks.configure_kind('item', 'to_do', 'ITEM', 'public.regress_identifier', contract => 'public.regress_contract', decide => 'public.regress_decide',
 	readers => '{regress_clerk}', answerers => '{regress_clerk}') \g /dev/null
 SELECT twtasks.start('item', '{"n": 1}'), twtasks.start('item', '{"n": 2}') \g /dev/null
-SET twtasks.function_timeout = '300ms';
+SET twtasks.function_timeout = '1s';
 SET ROLE regress_clerk;
 CREATE FUNCTION pg_temp.answer(data jsonb) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT twtasks.answer_to_do(%L, %L, %L)', 'item', CASE WHEN data ? 'identifier' THEN NULL ELSE 'item-1' END, data) $$;

@@ -75,7 +75,7 @@ BEGIN
 	END IF;
 	RETURN identifier;
 END $$;
-SET twtasks.function_timeout = '300ms';
+SET twtasks.function_timeout = '1s';
 
 -- ---- a payment was made, and what follows it fails ----
 SELECT pg_temp.mood('reaction', how), pg_temp.at_attempt('pay', n) FROM (VALUES (1, 'assert'), (2, 'cancel'), (3, 'slow')) u(n, how) WHERE n = 1 \g /dev/null
