@@ -199,6 +199,19 @@ live_s(int seconds)
 	}
 }
 
+/* The trouble of a process ends when the next one is no longer young. */
+static void
+next_process_clears_trouble(void)
+{
+	pass_s(1);
+	assert_int_equal(nstarts, 2);
+	say(READY);
+	live_s(29);
+	assert_non_null(helper_trouble(helper));
+	live_s(1);
+	assert_null(helper_trouble(helper));
+}
+
 /* ---- tests ---- */
 
 static void
@@ -207,13 +220,7 @@ test_trouble_ends_with_its_youth(void **state)
 	say(READY);
 	end_process();
 	assert_string_equal(helper_trouble(helper), "helper \"test\": exited with status 1");
-	pass_s(1);
-	assert_int_equal(nstarts, 2);
-	say(READY);
-	live_s(29);
-	assert_non_null(helper_trouble(helper));
-	live_s(1);
-	assert_null(helper_trouble(helper));
+	next_process_clears_trouble();
 	live_s(1000);
 	assert_true(helper_is_ready(helper));
 	assert_int_equal(nlines, 0);
@@ -249,13 +256,7 @@ test_silence(void **state)
 	assert_false(helper_is_ready(helper));
 	end_process();
 	assert_string_equal(helper_trouble(helper), "helper \"test\": wrote nothing for 20 s");
-	pass_s(1);
-	assert_int_equal(nstarts, 2);
-	say(READY);
-	live_s(29);
-	assert_non_null(helper_trouble(helper));
-	live_s(1);
-	assert_null(helper_trouble(helper));
+	next_process_clears_trouble();
 }
 
 /* The machine's sleep is not silence, and any line is a sign of life. */

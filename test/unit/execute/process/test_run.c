@@ -226,9 +226,18 @@ are_gone(void *arg)
 }
 
 /*
- * Stands for a process that waits for a dead disk: one whose tracer has not looked
- * at its death stays a child of its parent.
+ * Makes what the command has started stand for a process that waits for a dead disk:
+ * one whose tracer has not looked at its death stays a child of its parent.
  */
+static pid_t
+hold_death(void)
+{
+	pid_t		held = child_of(child_of(child_of(getpid())));
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, held, NULL, NULL), 0);
+	return held;
+}
+
 static void
 test_process_left(void **state)
 {
@@ -237,8 +246,7 @@ test_process_left(void **state)
 
 	open_cleared("wait");
 	task = start_held();
-	left = child_of(child_of(child_of(getpid())));
-	assert_int_equal(ptrace(PTRACE_SEIZE, left, NULL, NULL), 0);
+	left = hold_death();
 	stop(task);
 	run_until(are_gone, NULL);
 	assert_int_equal(kill(left, 0), -1);
@@ -261,8 +269,7 @@ test_exit_before_deadline(void **state)
 
 	open_cleared("read -r _ <\"$1.go\"; exit 0");
 	task = start_held();
-	left = child_of(child_of(child_of(getpid())));
-	assert_int_equal(ptrace(PTRACE_SEIZE, left, NULL, NULL), 0);
+	left = hold_death();
 	send_go();
 	run_until(is_dead, &left);
 	fixture.kind->stop_task(fixture.runner, &task->task, "deadline");
