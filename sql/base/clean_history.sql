@@ -154,14 +154,16 @@ END $$;
  * twtasks_internal.clean_tasks()
  *
  *		Drops history older than the setting twtasks.keep_finished, with its
- *		unique keys, one partition in each call, the oldest first.
+ *		unique keys, one partition in each call, the oldest first.  Then cleans
+ *		twtasks.flow: see clean_flow().
  *
  * Returns
- *		the name of the partition that was dropped, or cleaned in part.  Call again
- *		until NULL: nothing is due, this database is a copy and not adopted, or an error
+ *		the name of the partition that was dropped, or of the partition or table that was
+ *		cleaned in part.  Call again until NULL: nothing is due, this database is a copy and not adopted, or an error
  *		keeps it from that, which is a warning and in twtasks.warnings
  *
- * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning, twtasks.duty
+ * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning, twtasks.duty,
+ *				twtasks.flow
  * Locks		as clean_older()
  */
 CREATE FUNCTION twtasks_internal.clean_tasks()
@@ -176,6 +178,9 @@ DECLARE
 BEGIN
 	BEGIN
 		name := twtasks_internal.clean_older(NULL);
+		IF name IS NULL AND twtasks.is_adopted() AND twtasks_internal.clean_flow() THEN
+			name := 'flow';
+		END IF;
 	EXCEPTION WHEN OTHERS OR assert_failure THEN
 		GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
 	END;

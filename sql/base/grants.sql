@@ -49,7 +49,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks_internal.tick, twtasks_internal.end_node, twtasks_internal.make_partitions,
 	twtasks_internal.clean_tasks, twtasks_internal.read_policies,
 	twtasks_internal.run_schedules, twtasks_internal.read_limits, twtasks_internal.offer_slots,
-	twtasks_internal.clean_slots, twtasks_internal.monitor_tasks
+	twtasks_internal.clean_slots, twtasks_internal.monitor_tasks, twtasks_internal.note_flow
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
@@ -79,5 +79,5 @@ GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks
 	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.own_tasks TO twtasks_producer;
-GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit, twtasks.policy_audit
+GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit, twtasks.policy_audit, twtasks.flow
 	TO twtasks_operator, twtasks_viewer;

@@ -24,7 +24,7 @@ SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_en
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,find_handler,check_handlers,note_faults,finish_tasks,resolve_finish,sweep_tasks,
 	expire_tasks,promote_tasks,recover_tasks,run_duties,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,
-	read_limits,offer_slots,clean_slots,monitor_tasks}'::text[]) f
+	read_limits,offer_slots,clean_slots,monitor_tasks,note_flow}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,unset_bucket_options,drop_bucket,pause_type,resume_type,pause_bucket,resume_bucket,
@@ -49,13 +49,13 @@ SELECT f, '{producer}'::text[] FROM unnest('{new_task,message}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry,clean_flow}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
 	adoption_state,warnings,limits,monitor,listeners}'::text[]) r
 UNION ALL SELECT 'own_tasks', '{producer}'::text[]
-UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit}'::text[]) r
+UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit,flow}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
 	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type,message_offset,duty}'::text[]) r;
 
@@ -154,7 +154,7 @@ BEGIN
 END $$;
 SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'hundreds of attempts on the tables are refused');
 SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
-	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.flow)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
 SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'every attempt of other roles is refused');
 -- (Not preloaded, a session knows the settings from its first call on.)
 SELECT twtasks.is_enabled() \g /dev/null
