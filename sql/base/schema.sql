@@ -71,7 +71,8 @@ CREATE TABLE twtasks.finished_task (
 	payload			bytea,							-- As in twtasks.task
 	context			jsonb,							-- As in twtasks.task
 	added_by		text COLLATE "C",				-- As in twtasks.task
-	message			text							-- DONE: the message of its handler, at most 8,192 characters
+	message			text,							-- DONE: the message of its handler, at most 8,192 characters
+	started			timestamptz						-- Time of the last grab, if the task was running when it ended; else NULL
 ) PARTITION BY RANGE (state_time);
 
 /*

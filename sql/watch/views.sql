@@ -10,20 +10,22 @@
 CREATE VIEW twtasks.tasks AS
 	SELECT a.id, a.version, a.type, a.sub_type, a.bucket, a.priority, a.status,
 		   a.created, a.state_time, a.next_event_time, a.deadline, a.expires,
-		   a.tries, a.key, a.error, a.incarnation, a.planned, a.added_by, a.message
+		   a.tries, a.key, a.error, a.incarnation, a.planned, a.added_by, a.message, a.started
 	FROM (SELECT 'queue' AS part, t.queued, t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
 				 t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
-				 t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text AS message
+				 t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text AS message,
+				 CASE WHEN t.status = 'PROCESSING' THEN t.state_time END AS started
 		  FROM twtasks.task t
 		  UNION ALL
 		  SELECT 'timed', t.queued, t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
 				 t.created, t.state_time, t.next_event_time, t.deadline, t.expires,
-				 t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text
+				 t.tries, t.key, t.error, t.incarnation, t.planned, t.added_by, NULL::text,
+				 CASE WHEN t.status = 'PROCESSING' THEN t.state_time END
 		  FROM twtasks.task t
 		  UNION ALL
 		  SELECT 'history', false, f.id, f.version, f.type, f.sub_type, f.bucket, f.priority, f.status,
 				 f.created, f.state_time, NULL, NULL, NULL,
-				 f.tries, f.key, f.error, f.incarnation, NULL, f.added_by, f.message
+				 f.tries, f.key, f.error, f.incarnation, NULL, f.added_by, f.message, f.started
 		  FROM twtasks.finished_task f) a
 	WHERE CASE a.part
 			WHEN 'queue' THEN a.queued AND a.status IN ('SUBMITTED', 'PROCESSING')
@@ -34,7 +36,7 @@ COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without their da
 /* A view does not change the current user, so these are the caller's roles. */
 CREATE VIEW twtasks.own_tasks WITH (security_barrier) AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
-		   t.created, t.state_time, t.next_event_time, t.expires, t.tries, t.key, t.error, t.added_by
+		   t.created, t.state_time, t.next_event_time, t.expires, t.tries, t.key, t.error, t.added_by, t.message
 	FROM twtasks.tasks t
 	WHERE t.added_by = ANY (ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r
 								  WHERE pg_catalog.pg_has_role(r.oid, 'USAGE')));
@@ -92,10 +94,15 @@ CREATE VIEW twtasks.task_history AS
 		   a.to_version, a.to_status, a.reason, a.before, a.after
 	FROM twtasks.audit a
 	UNION ALL
+	SELECT t.id, t.started, 'start', NULL, NULL,
+		   NULL, CASE t.status WHEN 'PROCESSING' THEN t.version ELSE t.version - 1 END,
+		   'PROCESSING', NULL, NULL, NULL
+	FROM twtasks.tasks t WHERE t.started IS NOT NULL
+	UNION ALL
 	SELECT t.id, greatest(twtasks.clock(), t.state_time), 'now', NULL, NULL,
 		   NULL, t.version, t.status, t.error, NULL, NULL
 	FROM twtasks.tasks t;
-COMMENT ON VIEW twtasks.task_history IS 'The history of a task: its add, each change by hand, and its present state; order by at';
+COMMENT ON VIEW twtasks.task_history IS 'The history of a task: its add, each change by hand, its last start, and its present state; order by at';
 
 /*
  * twtasks.queue_stats()

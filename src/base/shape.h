@@ -32,7 +32,7 @@ typedef struct ShapeColumn
 	Oid			type;			/* InvalidOid: a type of schema twtasks */
 	const char *own_type;		/* ... with this name */
 	bool		is_optional;	/* a new row may have no value */
-	bool		may_lack;		/* SQL of an older version lacks it; for types */
+	bool		may_lack;		/* SQL of an older version lacks it */
 } ShapeColumn;
 
 typedef struct Shape
@@ -51,7 +51,7 @@ typedef struct Shape
 
 typedef struct ShapeMap
 {
-	AttrNumber	at[SHAPE_MAX];	/* the number of each column */
+	AttrNumber	at[SHAPE_MAX];	/* the number of each column; 0: it lacks */
 	bool		is_plain;		/* a new row needs only our columns */
 } ShapeMap;
 

@@ -49,6 +49,7 @@ typedef enum FinishedColumn
 	FINISHED_CONTEXT,
 	FINISHED_ADDED_BY,
 	FINISHED_MESSAGE,
+	FINISHED_STARTED,
 	FINISHED_COLUMNS
 } FinishedColumn;
 
@@ -71,7 +72,8 @@ static const ShapeColumn finished_columns[FINISHED_COLUMNS] = {
 	{"payload", BYTEAOID, .is_optional = true},
 	{"context", JSONBOID, .is_optional = true},
 	{"added_by", TEXTOID, .is_optional = true},
-	{"message", TEXTOID, .is_optional = true}
+	{"message", TEXTOID, .is_optional = true},
+	{"started", TIMESTAMPTZOID, .is_optional = true, .may_lack = true}
 };
 
 static const Shape finished_shape = SHAPE("finished_task", finished_columns);
@@ -99,6 +101,7 @@ static const struct
 struct History
 {
 	TimestampTz at;
+	Oid			processing;
 	Relation	whole;
 	Relation	part;
 	Appender   *append;
@@ -184,6 +187,7 @@ history_open(TimestampTz at)
 	int			n;
 
 	history->at = at;
+	history->processing = rows_label("task_status", "PROCESSING");
 	history->whole = open_whole(at);
 	target_check(history->whole);
 	history->part = open_part(history->whole, at);
@@ -200,6 +204,8 @@ put(History *history, FinishedColumn column, Datum value, bool isnull)
 {
 	int			at = append_map(history->append)->at[column] - 1;
 
+	if (at < 0)
+		return;
 	history->values[at] = value;
 	history->nulls[at] = isnull;
 }
@@ -216,6 +222,9 @@ history_add(History *history, TupleTableSlot *task, const Ending *ending)
 	put(history, FINISHED_STATUS, ObjectIdGetDatum(ending->status), false);
 	put(history, FINISHED_ERROR, PointerGetDatum(ending->error), ending->error == NULL);
 	put(history, FINISHED_MESSAGE, PointerGetDatum(ending->message), ending->message == NULL);
+	/* Only while a task runs does its row tell when its last grab was. */
+	put(history, FINISHED_STARTED, row_value(task, TASK_STATE_TIME),
+		DatumGetObjectId(row_value(task, TASK_STATUS)) != history->processing);
 	append_row(history->append, history->values, history->nulls);
 }
 
