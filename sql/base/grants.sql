@@ -70,7 +70,7 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_tester;
 
 GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_tasks, twtasks.find_stuck,
-	twtasks.blockers, twtasks.id_of
+	twtasks.blockers, twtasks.id_of, twtasks.list_tasks
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
 CREATE SCHEMA app;
-SELECT plan(28);
+SELECT plan(29);
 
 CREATE FUNCTION app.rule(task twtasks.task_input) RETURNS twtasks.stuck_rule
 LANGUAGE sql SET search_path = pg_catalog, pg_temp
@@ -28,7 +28,7 @@ SELECT twtasks.configure_type('STUCK', stuck_function => 'app.rule'), twtasks.co
 	twtasks.configure_stream('stream', 'EVENT'), twtasks.schedule('daily', '0 3 * * *', 'BY_SCHEDULE', '{"d": 1}') \g /dev/null
 
 SELECT is((SELECT count(*) FROM pg_type WHERE typnamespace = 'twtasks'::regnamespace AND typtype = 'c'
-		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 10::bigint, 'the types of twtasks that users can extend');
+		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 11::bigint, 'the types of twtasks that users can extend');
 DO $$
 DECLARE
 	type regtype;
@@ -65,6 +65,8 @@ SELECT is(twtasks.finish_task(pg_temp.id(13), 1, 'done')::text, '(wrong_version,
 SELECT is(twtasks.finish_task(pg_temp.id(99), 1, 'done')::text, '(not_found,,,)', 'nor one that does not exist');
 SELECT is((SELECT string_agg(task->>'status', ' ' ORDER BY task->>'id', task->>'version') FROM app.heard WHERE task ? 'note'),
 	'CANCELLED ERROR FAILED DONE', 'the function for ends heard of them');
+
+SELECT is((SELECT string_agg(concat_ws(' ', l.type, l.looked_at, l.note), ', ') FROM twtasks.list_tasks(type => 'LOST') l), 'LOST, 8', 'tasks are listed');
 
 -- ---- late results ----
 CREATE TABLE app.late (late jsonb);
