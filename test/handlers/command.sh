@@ -44,7 +44,8 @@ case $1 in
 			polite)						# exits well when asked to end
 				trap 'echo bye >&2; exit 0' TERM
 				hold "$2"
-				read -r _ <"$2.go"
+				sleep 100000 &
+				wait						# no signal falls between a look and a wait
 				;;
 			briefly)					# until the fifo beside it has a line
 				hold "$2"
