@@ -45,6 +45,10 @@ SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_part,hist
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,place_partition_as_owner,stop_partition_as_owner,find_place,note_fewer,check_problem,finish_task_as_owner,
 	check_place,check_run,check_takes,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,split_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f
 UNION ALL
+SELECT f, '{worker}'::text[] FROM unnest('{next_incidents,note_sent}'::text[]) f
+UNION ALL
+SELECT 'silenced_until', '{worker,operator,viewer}'::text[]
+UNION ALL
 SELECT f, '{producer}'::text[] FROM unnest('{new_task,message}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result}'::text[]) f
@@ -56,6 +60,7 @@ CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
 	adoption_state,warnings,limits,monitor,listeners}'::text[]) r
+UNION ALL SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{incidents,incident,incident_sent,silence}'::text[]) r
 UNION ALL SELECT 'own_tasks', '{producer}'::text[]
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit,flow}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
@@ -65,8 +70,8 @@ CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
 FROM unnest('{producer,worker,web,operator,viewer,tester,nobody}'::text[]) r;
 
--- Overloaded are add_tasks and check_function; four sequences, two schemas.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 3 + (SELECT count(*) FROM readers)::integer + 4 + 2) * 7 + 24);
+-- Overloaded are add_tasks and check_function; seven sequences, two schemas.
+SELECT plan(((SELECT count(*) FROM callers)::integer + 3 + (SELECT count(*) FROM readers)::integer + 7 + 2) * 7 + 24);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
@@ -156,7 +161,7 @@ BEGIN
 END $$;
 SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'hundreds of attempts on the tables are refused');
 SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
-	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.flow)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.flow)', 'CREATE TEMP TABLE x (LIKE twtasks.incident)', 'CREATE TEMP TABLE x (LIKE twtasks.incident_sent)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.silence)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
 SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'every attempt of other roles is refused');
 -- (Not preloaded, a session knows the settings from its first call on.)
 SELECT twtasks.is_enabled() \g /dev/null
