@@ -20,16 +20,17 @@
 	"It is started by twtasksd, for \"queue: kafka\" in its configuration.\n\n" \
 	"Usage: twtasks-kafka triggers [--check]\n"
 
-/* Four times the time between two words of the sidecar. */
-#define SILENCE_US SECONDS_TO_US(20)
+/* A look comes as often as a word of the sidecar. */
+#define LOOK_US SECONDS_TO_US(5)
+#define UNHEARD_MAX 4
 
 typedef struct Triggers
 {
 	HelperMain *frame;
 	TriggerSend *sender;		/* NULL: it could not be made */
 	TriggerRead *reader;		/* NULL: not opened */
-	LoopTimer  *silence;		/* until the sidecar has said nothing for too
-								 * long */
+	LoopTimer  *look;
+	int			unheard;		/* looks since the sidecar's last word */
 } Triggers;
 
 HELLO_SETTINGS(trigger_settings);
@@ -40,9 +41,20 @@ on_broken(void *arg)
 	helper_main_leave(((Triggers *) arg)->frame, EXIT_NO_RESOURCES);
 }
 
+/*
+ * Counts looks, not time: a machine that stood still counts as one look, and the
+ * sidecar's next word is here before the second.
+ */
 static void
-on_silence(void *arg)
+on_look(void *arg)
 {
+	Triggers   *triggers = arg;
+
+	if (++triggers->unheard < UNHEARD_MAX)
+	{
+		loop_timer_start(triggers->look, LOOK_US);
+		return;
+	}
 	log_line(TWT_LOG_WARN, "kafka", "leaves triggers to other nodes: the sidecar stands still");
 	on_broken(arg);
 }
@@ -62,8 +74,8 @@ begin(HelperMain *frame, void *settings)
 
 	log_init(read->log, read->level, read->node);
 	triggers->frame = frame;
-	triggers->silence = loop_timer_new(parts.loop, on_silence, triggers);
-	loop_timer_start(triggers->silence, SILENCE_US);
+	triggers->look = loop_timer_new(parts.loop, on_look, triggers);
+	loop_timer_start(triggers->look, LOOK_US);
 	triggers->sender = trigger_send_open(parts.loop, read, parts.out);
 	if (triggers->sender != NULL)
 		triggers->reader = trigger_read_open(&parts);
@@ -80,7 +92,7 @@ on_line(void *arg, const char *line, size_t len)
 	Trigger		trigger;
 	int			bucket;
 
-	loop_timer_start(triggers->silence, SILENCE_US);
+	triggers->unheard = 0;
 	if (trigger_line_read(line, len, "send", &bucket, &trigger))
 		trigger_send(triggers->sender, bucket, &trigger);
 }
@@ -96,7 +108,7 @@ leave(void *arg)
 {
 	Triggers   *triggers = arg;
 
-	loop_timer_stop(triggers->silence);
+	loop_timer_stop(triggers->look);
 	if (triggers->reader != NULL)
 		trigger_read_leave(triggers->reader, on_left);
 	else
