@@ -74,7 +74,7 @@ GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_t
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.monitor, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
+	twtasks.monitor, twtasks.monitor_type, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
 	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.allowed_types, twtasks.limits, twtasks.schedules,
 	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;

@@ -89,3 +89,7 @@ ALTER TABLE twtasks.finished_task ADD COLUMN started timestamptz;
 
 /* Tables of the type get the attribute, too. */
 ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;
+
+/* The leader counts anew within a minute. */
+TRUNCATE twtasks.monitor_look;
+ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL;

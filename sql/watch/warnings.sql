@@ -32,6 +32,21 @@ CREATE VIEW twtasks.warnings AS
 	FROM twtasks.message_offset o
 	WHERE o.problem IS NOT NULL
 	UNION ALL
+	SELECT 'tasks fail and are retried', NULL,
+		   pg_catalog.format('%s%s tasks of type "%s" fail and are retried: newest error: %s',
+							 CASE WHEN pg_catalog.bool_or(m.capped) THEN 'at least ' END, sum(m.retrying), m.type,
+							 coalesce(max(m.error), 'none')) COLLATE pg_catalog."default",
+		   pg_catalog.format('SELECT * FROM twtasks.list_tasks(''{WAITING,SUBMITTED}'', %L) shows them; if no try can succeed, '
+							 'SELECT twtasks.pause_type(%L) stops them until the cause is mended', m.type, m.type) COLLATE pg_catalog."default"
+	FROM twtasks.monitor_type m
+	WHERE m.at > (SELECT twtasks.clock()) - interval '5 minutes'
+	GROUP BY m.type
+	-- a tenth of the tasks that could have run, or all tasks, or very many; one retry is usual
+	HAVING sum(m.retrying) >= 10
+	   AND 10 * sum(m.retrying) >= sum(CASE WHEN m.status IN ('SUBMITTED', 'PROCESSING') THEN m.tasks ELSE m.retrying END)
+		OR sum(m.retrying) >= 3 AND sum(m.retrying) = sum(m.tasks)
+		OR sum(m.retrying) >= 1000
+	UNION ALL
 	SELECT 'nobody leads', NULL, pg_catalog.format('%s sidecars live, and none of them leads', count(*)),
 		   'due tasks and schedules wait; with leader: zookeeper, PostgreSQL chooses after fallback, '
 		   'and the logs of the sidecars say why'

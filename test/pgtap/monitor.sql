@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-TRUNCATE twtasks.node, twtasks.monitor_look;
+TRUNCATE twtasks.node, twtasks.monitor_look, twtasks.monitor_type;
 SELECT plan(23);
 
 CREATE FUNCTION pg_temp.look() RETURNS text
@@ -14,7 +14,7 @@ AS $$ SELECT format('%s in ERROR, %s stuck%s', errors, stuck, CASE WHEN is_news 
 SELECT is((SELECT count(*) FROM twtasks.monitor), 0::bigint, 'the view is empty before the first look');
 SELECT is(pg_temp.look(), '0 in ERROR, 0 stuck', 'an empty queue is no news');
 SELECT is((SELECT to_jsonb(m) - '{at,age,finished_estimate,dropped}'::text[] FROM twtasks.monitor m),
-	'{"waiting": 0, "submitted": 0, "processing": 0, "errors": 0, "held": 0, "capped": false, "oldest_submitted": null, "newest_error": null, "stuck": 0, "newest_stuck": null, "nodes": 0}',
+	'{"waiting": 0, "submitted": 0, "processing": 0, "errors": 0, "held": 0, "capped": false, "oldest_submitted": null, "newest_error": null, "stuck": 0, "newest_stuck": null, "nodes": 0, "retrying": 0}',
 	'the view has all figures');
 
 -- Tasks in each status.
