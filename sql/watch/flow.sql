@@ -20,6 +20,8 @@ CREATE TABLE twtasks.flow (
 	run				bigint[]						-- Tries by seconds from started to the result, with the same bounds; NULL: not measured
 );
 CREATE INDEX flow_at ON twtasks.flow (at);
+/* Rows have no key, and logical replication must tell which were deleted. */
+ALTER TABLE twtasks.flow REPLICA IDENTITY FULL;
 COMMENT ON TABLE twtasks.flow IS 'What each sidecar did in each minute, by bucket and type; tasks that end without a sidecar, as by finish_task(), are not counted';
 
 /*
