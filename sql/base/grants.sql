@@ -74,6 +74,8 @@ GRANT EXECUTE ON FUNCTION
 GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_tasks, twtasks.find_stuck,
 	twtasks.blockers, twtasks.id_of, twtasks.list_tasks
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
+GRANT EXECUTE ON FUNCTION twtasks.metrics TO twtasks_worker, twtasks_operator, twtasks_viewer;
+GRANT EXECUTE ON FUNCTION twtasks.metrics_text TO twtasks_web, twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
 	twtasks.monitor, twtasks.monitor_type, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,

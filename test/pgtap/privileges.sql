@@ -61,6 +61,12 @@ UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry,clean_flow}'::text[]) f;
 INSERT INTO callers
 SELECT f, '{}'::text[] FROM unnest('{list_filter,list_condition,list_branch,list_history_days,list_queue,list_few,list_source,list_tasks_as_owner,count_retried,note_retried}'::text[]) f;
+INSERT INTO callers
+SELECT 'metrics', '{worker,operator,viewer}'::text[]
+UNION ALL
+SELECT 'metrics_text', '{web,worker,operator,viewer}'::text[]
+UNION ALL
+SELECT f, '{}'::text[] FROM unnest('{known_metrics,metrics_of_tasks,metrics_of_service,metrics_of_rules,metrics_of_storage}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
