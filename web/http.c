@@ -34,12 +34,12 @@ typedef struct Routes
 
 /* Answers for the route, or in its place. */
 static void
-answer(HttpRequest *request, int status, const char *json)
+answer(HttpRequest *request, int status, const char *type, const char *text)
 {
 	request->status = status;
-	request->response = MHD_create_response_from_buffer(strlen(json), unconstify(char *, json),
+	request->response = MHD_create_response_from_buffer(strlen(text), unconstify(char *, text),
 														MHD_RESPMEM_MUST_COPY);
-	MHD_add_response_header(request->response, "Content-Type", "application/json");
+	MHD_add_response_header(request->response, "Content-Type", type);
 	MHD_add_response_header(request->response, "Cache-Control", "no-store");
 	MHD_add_response_header(request->response, "X-Content-Type-Options", "nosniff");
 	if (status == MHD_HTTP_UNAUTHORIZED)
@@ -69,13 +69,19 @@ http_release(HttpRequest *request)
 
 /* An answer that comes too late is for nobody. */
 void
-http_answer(HttpRequest *request, int status, const char *json)
+http_answer_text(HttpRequest *request, int status, const char *type, const char *text)
 {
 	request->is_served = false;
 	if (request->connection == NULL)
 		http_release(request);
 	else if (request->response == NULL)
-		answer(request, status, json);
+		answer(request, status, type, text);
+}
+
+void
+http_answer(HttpRequest *request, int status, const char *json)
+{
+	http_answer_text(request, status, "application/json", json);
 }
 
 void
@@ -273,7 +279,7 @@ http_is_late(void *arg)
 
 	if (!request->is_suspended)
 		return false;
-	answer(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+	answer(request, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
 		   "{\"error\":\"unavailable\",\"detail\":\"The request took too long; its outcome is not known.\"}\n");
 	return true;
 }
@@ -295,6 +301,7 @@ http_open(Loop *loop, const char *listen, char *const *tokens)
 	slist_init(&http->routes);
 	dlist_init(&http->suspended);
 	http->connections = connections_new(loop, http_is_late);
+	http->counts = http_counts_new();
 	http_daemon_start(http);
 	return http;
 }
@@ -340,6 +347,12 @@ http_requests(const Http *http)
 	return http->nrequests;
 }
 
+void
+http_write_counts(const Http *http, StringInfo out)
+{
+	http_counts_write(http->counts, out);
+}
+
 /* libmicrohttpd must not stop while connections are suspended. */
 void
 http_close(Http *http)
@@ -351,5 +364,6 @@ http_close(Http *http)
 	while (!slist_is_empty(&http->routes))
 		pfree(slist_container(Routes, node, slist_pop_head_node(&http->routes)));
 	connections_free(http->connections);
+	http_counts_free(http->counts);
 	pfree(http);
 }

@@ -67,6 +67,9 @@ extern void http_stop_listening(Http *http);
 /* The number of requests that have begun and are not fully answered. */
 extern int	http_requests(const Http *http);
 
+/* Appends the requests so far: see http_counts_write(). */
+extern void http_write_counts(const Http *http, StringInfo out);
+
 /* Ends all connections, and drops requests without an answer. */
 extern void http_close(Http *http);
 
@@ -81,8 +84,9 @@ extern const char *http_header(const HttpRequest *request, const char *name);
 /* The body, with a NUL at body[len]. */
 extern const char *http_body(const HttpRequest *request, size_t *len);
 
-/* Answers with a copy of json. */
+/* Answers with a copy of json, or of a text of another type. */
 extern void http_answer(HttpRequest *request, int status, const char *json);
+extern void http_answer_text(HttpRequest *request, int status, const char *type, const char *text);
 
 /* Refuses the request with {"error": word, "detail": detail}. */
 extern void http_refuse(HttpRequest *request, int status, const char *word,

@@ -31,6 +31,7 @@ new_request(Http *http, struct MHD_Connection *connection)
 	request->http = http;
 	request->connection = connection;
 	request->held = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	request->since_us = loop_now_us(http->loop);
 	http->nrequests++;
 	initStringInfo(&request->body);
 	return request;
@@ -109,7 +110,11 @@ on_completed(void *arg, struct MHD_Connection *connection, void **state,
 		return;
 	request->http->nrequests--;
 	if (request->response != NULL)
+	{
+		http_counts_note(request->http->counts, request->route != NULL ? request->route->path : NULL,
+						 request->status, loop_now_us(request->http->loop) - request->since_us);
 		MHD_destroy_response(request->response);
+	}
 	connection_kept(request->held);
 	http_release(request);
 	*state = NULL;

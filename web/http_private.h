@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "web/connections.h"
 #include "web/http.h"
+#include "web/http_counts.h"
 #include "web/http_path.h"
 
 #define BODY_MAX (256 * 1024)
@@ -26,6 +27,7 @@ struct Http
 	LoopIo	   *io;
 	LoopTimer  *timer;			/* the next MHD_run(), or attempt to listen */
 	Connections *connections;
+	HttpCounts *counts;
 	slist_head	routes;
 	dlist_head	suspended;
 	int			nrequests;
@@ -53,6 +55,7 @@ struct HttpRequest
 	struct MHD_Response *response;	/* NULL: not answered yet */
 	int			status;
 	bool		is_queued;
+	int64		since_us;		/* its headers were there */
 };
 
 /* ---- http.c ---- */

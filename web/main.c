@@ -24,6 +24,7 @@
 #include "web/to_do.h"
 #include "web/web_config.h"
 #include "web/web_health.h"
+#include "web/web_metrics.h"
 
 /* Time limit for requests that have begun, when the program stops. */
 #define DRAIN_US SECONDS_TO_US(10)
@@ -37,6 +38,7 @@ typedef struct Web
 	Results    *results;
 	ToDo	   *to_do;
 	WebHealth  *health;
+	WebMetrics *metrics;
 	Reload	   *reload;
 	LoopTimer  *drain_end;
 	bool		is_stopping;
@@ -116,6 +118,7 @@ apply(void *arg, void *taken)
 	http_set_tokens(web->http, config->tokens);
 	http_limit(web->http, config->connections_of_one, config->proxies);
 	to_do_set_config(web->to_do, config);
+	web_metrics_set_config(web->metrics, config);
 	options_free(&web_config_section, web->config);
 	web->config = config;
 }
@@ -132,6 +135,7 @@ open_parts(Web *web)
 	web->results = results_open(web->loop, web->config, web->http);
 	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->health = web_health_open(web->http, web->results, web->to_do);
+	web->metrics = web_metrics_open(web->loop, web->config, web->http);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
 	sdnotify_watch_open(web->loop);
 	loop_on_turn(web->loop, on_turn, web);
@@ -145,6 +149,7 @@ close_parts(Web *web)
 {
 	loop_off_turn(web->loop, on_turn, web);
 	reload_close(web->reload);
+	web_metrics_close(web->metrics);
 	to_do_close(web->to_do);
 	results_close(web->results);
 	http_close(web->http);

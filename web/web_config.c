@@ -41,7 +41,7 @@ static const Option to_do_options[] = {
 
 /* A guessed token lets a stranger decide.  Returns false after options_fail(). */
 static bool
-read_tokens(const Place *place, const char *path, char ***tokens)
+read_tokens(const Place *place, const char *option, const char *path, char ***tokens)
 {
 	char	   *reason = NULL;
 
@@ -51,7 +51,7 @@ read_tokens(const Place *place, const char *path, char ***tokens)
 			reason = pstrdup("a token must have 16 characters at least");
 	if (reason == NULL)
 		return true;
-	(void) options_fail(place, "token_file", "%s", reason);
+	(void) options_fail(place, option, "%s", reason);
 	pfree(reason);
 	return false;
 }
@@ -61,7 +61,7 @@ settle_to_do(void *target, const Place *place)
 {
 	ToDoConfig *to_do = target;
 
-	return read_tokens(place, to_do->token_file, &to_do->tokens);
+	return read_tokens(place, "token_file", to_do->token_file, &to_do->tokens);
 }
 
 static void
@@ -109,6 +109,12 @@ static const Option options[] = {
 		.help = "file with the accepted bearer tokens, one per line"
 	},
 	{
+		"metrics_token_file", OPTION_TEXT,
+		.min = 1, .max = 4095, .check = options_check_path,
+		.offset = offsetof(WebConfig, metrics_token_file),
+		.help = "file with bearer tokens for GET /metrics alone, one per line; without it, those of token_file"
+	},
+	{
 		"to_do", OPTION_SECTIONS, .section = &to_do_section,
 		.min = 1, .max = 100,
 		.offset = offsetof(WebConfig, to_do),
@@ -138,7 +144,8 @@ check_to_do(const WebConfig *config, const Place *place)
 {
 	for (int i = 0; i < config->nto_do; i++)
 	{
-		bool		is_common = have_common_token(config->tokens, config->to_do[i]->tokens);
+		bool		is_common = have_common_token(config->tokens, config->to_do[i]->tokens) ||
+			have_common_token(config->metrics_tokens, config->to_do[i]->tokens);
 
 		for (int j = 0; j < i; j++)
 			is_common |= have_common_token(config->to_do[j]->tokens, config->to_do[i]->tokens);
@@ -150,13 +157,31 @@ check_to_do(const WebConfig *config, const Place *place)
 }
 
 static bool
+check_metrics(const WebConfig *config, const Place *place)
+{
+	if (config->metrics_tokens == NULL || !have_common_token(config->tokens, config->metrics_tokens))
+		return true;
+	return options_fail(place, "metrics_token_file", "a token is in token_file too");
+}
+
+static bool
+read_metrics_tokens(WebConfig *config, const Place *place)
+{
+	return config->metrics_token_file == NULL ||
+		read_tokens(place, "metrics_token_file", config->metrics_token_file, &config->metrics_tokens);
+}
+
+static bool
 settle(void *target, const Place *place)
 {
 	WebConfig  *config = target;
 	Address		address;
 
+	if (!read_metrics_tokens(config, place))
+		return false;
 	if (config->token_file != NULL)
-		return read_tokens(place, config->token_file, &config->tokens) && check_to_do(config, place);
+		return read_tokens(place, "token_file", config->token_file, &config->tokens) &&
+			check_metrics(config, place) && check_to_do(config, place);
 	if (address_parse(config->listen, &address) != NULL || !address.is_local)
 		return options_fail(place, "listen", "an address that other machines can reach needs a token_file");
 	return check_to_do(config, place);
@@ -166,6 +191,7 @@ static void
 release(void *target)
 {
 	secret_file_forget(((WebConfig *) target)->tokens);
+	secret_file_forget(((WebConfig *) target)->metrics_tokens);
 }
 
 const Section web_config_section = {

@@ -30,6 +30,8 @@ typedef struct WebConfig
 	char	  **proxies;		/* networks without that limit, or NULL */
 	char	   *token_file;		/* NULL: no token is needed */
 	char	  **tokens;			/* the tokens in it, or NULL */
+	char	   *metrics_token_file; /* NULL: /metrics takes the tokens above */
+	char	  **metrics_tokens; /* the tokens in it, or NULL */
 	ToDoConfig **to_do;			/* each token is in one of all files */
 	int			nto_do;
 	LogConfig	log;

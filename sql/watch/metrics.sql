@@ -28,9 +28,9 @@ AS $$
 		('listener_moved_timestamp_seconds', 'gauge', 'Time at which the listener last took messages.'),
 		('listener_stands', 'gauge', '1: the listener takes no messages of the partition; see twtasks.listeners.'),
 		('finished_rows', 'gauge', 'Rows of the history, as the planner estimates them, at the last count.'),
-		('finished_days', 'gauge', 'Days of the history.'),
-		('finished_days_kept', 'gauge', 'Days for which the history is kept: twtasks.keep_finished.'),
-		('finished_days_ahead', 'gauge', 'Days to come that have a partition.'),
+		('history_span_seconds', 'gauge', 'Time that the history covers, in whole days.'),
+		('history_kept_seconds', 'gauge', 'How long the history is kept: twtasks.keep_finished.'),
+		('history_ahead_seconds', 'gauge', 'Time to come that has partitions of the history, in whole days.'),
 		('live_dead_tuples', 'gauge', 'Dead rows of twtasks.task, as the statistics know them.'),
 		('oldest_xmin', 'gauge', 'The oldest transaction id that somebody holds against VACUUM; 0: none.'),
 		('oldest_xmin_age', 'gauge', 'Transactions since the oldest one that somebody holds against VACUUM.')
@@ -172,9 +172,9 @@ AS $$
 	SELECT v.name, '{}'::jsonb, v.value
 	FROM days d LEFT JOIN holder h ON true
 	CROSS JOIN LATERAL (VALUES
-		('finished_days', greatest(d.today - d.first + 1, 0)),
-		('finished_days_ahead', greatest(d.past - d.today - 1, 0)),
-		('finished_days_kept', extract(epoch FROM twtasks_internal.keep_finished()) / 86400),
+		('history_span_seconds', greatest(d.today - d.first + 1, 0) * 86400),
+		('history_ahead_seconds', greatest(d.past - d.today - 1, 0) * 86400),
+		('history_kept_seconds', extract(epoch FROM twtasks_internal.keep_finished())),
 		('live_dead_tuples', pg_stat_get_dead_tuples('twtasks.task'::regclass)),
 		('oldest_xmin', coalesce(h.xmin, 0)),
 		('oldest_xmin_age', coalesce(h.age, 0))) v(name, value)

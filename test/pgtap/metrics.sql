@@ -87,8 +87,8 @@ UPDATE twtasks.message_offset SET problem = 'gap';
 SELECT is(pg_temp.metric('listener_stands', '{"listener": "l", "topic": "t", "partition": 3}'), 1::double precision, 'listener_stands: it does');
 
 -- The history and what VACUUM meets.
-SELECT ok(pg_temp.metric('finished_days') >= 1 AND pg_temp.metric('finished_days_ahead') >= 0, 'finished_days, finished_days_ahead: the days of its partitions');
-SELECT is(pg_temp.metric('finished_days_kept'), (extract(epoch FROM twtasks_internal.keep_finished()) / 86400)::double precision, 'finished_days_kept: the setting');
+SELECT ok(pg_temp.metric('history_span_seconds') >= 86400 AND pg_temp.metric('history_ahead_seconds') >= 0, 'history_span_seconds, history_ahead_seconds: the days of its partitions');
+SELECT is(pg_temp.metric('history_kept_seconds'), extract(epoch FROM twtasks_internal.keep_finished())::double precision, 'history_kept_seconds: the setting');
 SELECT ok(pg_temp.metric('live_dead_tuples') >= 0, 'live_dead_tuples');
 SELECT ok(pg_temp.metric('oldest_xmin') >= 0 AND pg_temp.metric('oldest_xmin_age') >= 0, 'oldest_xmin, oldest_xmin_age');
 
