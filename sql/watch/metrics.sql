@@ -13,8 +13,10 @@ AS $$
 		('tasks', 'gauge', 'Live tasks at the last count; capped: there may be more.'),
 		('oldest_runnable_seconds', 'gauge', 'For how long the oldest task that can run has waited, at the last count.'),
 		('queue_time_seconds', 'gauge', 'How long a task that can run may wait before it counts as stuck.'),
+		('retrying_tasks', 'gauge', 'Tasks that have failed and will be tried again, at the last count.'),
 		('stuck_tasks', 'gauge', 'Tasks that should have moved on, at the last count.'),
 		('warnings', 'gauge', 'Rows of twtasks.warnings.'),
+		('incidents', 'gauge', 'Open incidents.'),
 		('monitor_timestamp_seconds', 'gauge', 'Time of the last count by the leading sidecar.'),
 		('nodes', 'gauge', 'Sidecars that live.'),
 		('queue_pushed_total', 'counter', 'Triggers pushed to the queue since the start of the server.'),
@@ -40,7 +42,7 @@ $$;
 /*
  * twtasks_internal.metrics_of_tasks()
  *
- *		Figures of the live tasks by bucket, type and status.  The 200 types with the
+ *		The last count of live tasks by bucket, type and status.  The 200 types with the
  *		most tasks have rows of their own, the others are "(other)".
  *
  * Returns
@@ -53,12 +55,12 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
 	WITH counted AS MATERIALIZED (
-		SELECT c.bucket, c.type, c.status, c.tasks, c.capped, c.oldest, twtasks.clock() AS at
-		FROM twtasks.count_tasks(100) c),
+		SELECT c.bucket, c.type, c.status, c.tasks, c.capped, c.oldest, c.at, c.retrying
+		FROM twtasks.monitor_type c),
 	busy AS (
 		SELECT c.type FROM counted c GROUP BY c.type ORDER BY sum(c.tasks) DESC, c.type LIMIT 200),
 	shown AS MATERIALIZED (
-		SELECT c.bucket, coalesce(b.type, '(other)') AS type, c.type AS own_type, c.status, c.tasks, c.capped,
+		SELECT c.bucket, coalesce(b.type, '(other)') AS type, c.type AS own_type, c.status, c.tasks, c.capped, c.retrying,
 			   extract(epoch FROM c.at - c.oldest) AS waits
 		FROM counted c LEFT JOIN busy b ON b.type = c.type),
 	runnable AS MATERIALIZED (
@@ -68,6 +70,9 @@ AS $$
 	SELECT 'tasks', jsonb_build_object('bucket', s.bucket, 'type', s.type, 'status', s.status, 'capped', bool_or(s.capped)),
 		   sum(s.tasks)
 	FROM shown s GROUP BY s.bucket, s.type, s.status
+	UNION ALL
+	SELECT 'retrying_tasks', jsonb_build_object('bucket', s.bucket, 'type', s.type), sum(s.retrying)
+	FROM shown s GROUP BY s.bucket, s.type HAVING sum(s.retrying) > 0
 	UNION ALL
 	SELECT 'oldest_runnable_seconds', r.labels, greatest(r.waits, 0) FROM runnable r
 	UNION ALL
@@ -89,6 +94,9 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
 	SELECT 'warnings', jsonb_build_object('kind', w.warning), count(*) FROM twtasks.warnings w GROUP BY w.warning
+	UNION ALL
+	SELECT 'incidents', jsonb_build_object('kind', i.kind, 'severity', i.severity), count(*)
+	FROM twtasks.incident i WHERE i.resolved IS NULL GROUP BY i.kind, i.severity
 	UNION ALL
 	SELECT 'nodes', '{}'::jsonb, count(*) FROM twtasks_internal.living_nodes()
 	UNION ALL

@@ -3,11 +3,11 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-TRUNCATE twtasks.node, twtasks.monitor_look, twtasks.schedule, twtasks.message_offset, twtasks.refused_node;
+TRUNCATE twtasks.node, twtasks.monitor_look, twtasks.schedule, twtasks.message_offset, twtasks.refused_node, twtasks.monitor_type, twtasks.incident;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(40);
+SELECT plan(44);
 
 -- The value of a metric; its labels may be left out where it has one row.
 CREATE FUNCTION pg_temp.metric(name text, labels jsonb DEFAULT NULL) RETURNS double precision
@@ -21,6 +21,7 @@ LANGUAGE sql
 AS $$ SELECT count(*) FROM twtasks.metrics() m WHERE m.name = 'twtasks_' || rows_of.name $$;
 
 -- Before the first count.
+SELECT is(pg_temp.rows_of('incidents'), 0::bigint, 'no incident is open');
 SELECT is(pg_temp.rows_of('tasks'), 0::bigint, 'no task is there');
 SELECT is(pg_temp.rows_of('monitor_timestamp_seconds'), 0::bigint, 'nobody has counted: there is no time of a count');
 SELECT is(pg_temp.metric('nodes'), 0::double precision, 'no node lives');
@@ -47,8 +48,17 @@ SELECT is(pg_temp.metric('stuck_tasks'), 0::double precision, 'stuck_tasks: none
 UPDATE twtasks.task SET deadline = twtasks.clock() - interval '1 hour' WHERE status = 'PROCESSING';
 SELECT twtasks_internal.monitor_tasks() \g /dev/null
 SELECT is(pg_temp.metric('stuck_tasks'), 1::double precision, 'stuck_tasks: one');
+UPDATE twtasks.task SET tries = 1 WHERE status = 'SUBMITTED';
+SELECT is(pg_temp.rows_of('retrying_tasks'), 0::bigint, 'retrying_tasks: no row where none is');
+SELECT twtasks_internal.monitor_tasks() \g /dev/null
+SELECT is(pg_temp.metric('retrying_tasks', jsonb_build_object('bucket', 'default', 'type', :'tested')), 1::double precision, 'retrying_tasks: one');
 SELECT is(pg_temp.metric('nodes'), 1::double precision, 'nodes: the living one');
 SELECT ok(pg_temp.metric('finished_rows') >= 0, 'finished_rows: the estimate of the count');
+
+-- Incidents.
+INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, resolved, count, summary)
+SELECT 'error/' || n, 'error', n::text, 'page', now(), now(), CASE n WHEN 1 THEN now() END, 1, 'test' FROM generate_series(1, 3) n;
+SELECT is(pg_temp.metric('incidents', '{"kind": "error", "severity": "page"}'), 2::double precision, 'incidents: the open ones, by kind and severity');
 
 -- Warnings.
 SELECT is(pg_temp.metric('warnings', '{"kind": "paused"}'), NULL, 'warnings: no row where there is none');
@@ -102,6 +112,7 @@ SELECT ok(position(concat(chr(10), '# TYPE twtasks_schedule_next_seconds gauge',
 -- Ten thousand types.
 INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type)
 SELECT pg_temp.id(10000 + n), now() + interval '1 hour', now(), now(), 'SUBMITTED', true, 'BUSY' || n % 5000 FROM generate_series(1, 10000) n;
+SELECT twtasks_internal.monitor_tasks() \g /dev/null
 SELECT cmp_ok((SELECT count(DISTINCT m.labels ->> 'type') FROM twtasks.metrics() m WHERE m.name = 'twtasks_tasks'), '=', 201::bigint, '200 types and the others');
 SELECT is((SELECT sum(m.value) FROM twtasks.metrics() m WHERE m.name = 'twtasks_tasks' AND m.labels ->> 'status' = 'SUBMITTED'), 10001::double precision, 'the others are counted too');
 
