@@ -1,5 +1,5 @@
 # Table of contents: "make help" prints it.  The work is done by extension.mk
-# (PGXS), the Makefiles of lib, sidecar, web and workers, and scripts/.
+# (PGXS), the Makefiles of lib, sidecar, web, tools and workers, and scripts/.
 #
 # Variables: those of lib/flags.mk, and
 # WITH_KAFKA=no (no twtasks-kafka)
@@ -19,11 +19,11 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension lib sidecar web workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert models unit \
+.PHONY: all extension lib sidecar web tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
-all: extension sidecar web workers ## builds the extension, the sidecar, twtasks-web and the workers
+all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
 extension: version
 	$(MAKE) $(EXTENSION_MK) all
@@ -37,6 +37,9 @@ sidecar: lib
 web: lib
 	$(MAKE) -C web all
 
+tools: lib
+	$(MAKE) -C tools all
+
 workers: lib
 	set -e; for worker in $(WORKERS); do $(MAKE) -C $$worker all; done
 
@@ -48,12 +51,14 @@ install: all ## installs them, with sudo where needed
 	$(SUDO) $(MAKE) $(EXTENSION_MK) install
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' install
+	$(SUDO) $(MAKE) -C tools PG_CONFIG='$(PG_CONFIG)' install
 	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' install; done
 
 uninstall: ## removes them
 	$(SUDO) $(MAKE) $(EXTENSION_MK) uninstall
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' uninstall
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' uninstall
+	$(SUDO) $(MAKE) -C tools PG_CONFIG='$(PG_CONFIG)' uninstall
 	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' uninstall; done
 
 demo: ## shows a task's life on a server of its own; installs what is missing
@@ -170,6 +175,7 @@ clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s -C lib clean
 	@$(MAKE) --no-print-directory -s -C sidecar clean
 	@$(MAKE) --no-print-directory -s -C web clean
+	@$(MAKE) --no-print-directory -s -C tools clean
 	@set -e; for worker in $(WORKERS); do $(MAKE) --no-print-directory -s -C $$worker clean; done
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean

@@ -77,7 +77,7 @@ copy_tree()
 copy_sources()
 {
 	(cd "$root" &&
-		find Makefile extension.mk twtasks.control CHANGELOG.md scripts/*.awk scripts/alone.sh src sql extensions lib sidecar web workers test/unit \
+		find Makefile extension.mk twtasks.control CHANGELOG.md scripts/*.awk scripts/alone.sh src sql extensions lib sidecar web tools workers test/unit \
 			-type f '(' -name '*.*' -o -name Makefile ')' \
 			! -name '*.[oad]' '(' -path '*/released/*' -o ! -name 'twtasks--*.sql' ! -name 'twtasks_*--*.sql' ')' -print0 |
 		xargs -0 cp --parents -t "$1")

@@ -14,7 +14,7 @@ from_root()
 {
 	while IFS= read -r line; do
 		line=${line#../}
-		for directory in lib sidecar web; do
+		for directory in lib sidecar web tools; do
 			[ -e "${line%%:*}" ] || [ ! -e "$directory/${line%%:*}" ] || line=$directory/$line
 		done
 		printf '%s\n' "$line"

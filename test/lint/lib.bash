@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # Code that is built beside the extension, and all code that we ship.
 # shellcheck disable=SC2034 # for the rules
-programs=(lib sidecar web workers)
+programs=(lib sidecar web tools workers)
 product=(src "${programs[@]}")
 
 # files PLACE... -- PATTERN...: files with such names there, without built ones.

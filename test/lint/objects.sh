@@ -21,6 +21,6 @@ listed()
 	listed src src/ extension.mk
 	listed src/common '' lib/Makefile
 	listed workers/lib '' workers/worker.mk workers/*/Makefile
-	for folder in lib sidecar web; do listed $folder '' $folder/Makefile; done
+	for folder in lib sidecar web tools; do listed $folder '' $folder/Makefile; done
 	for makefile in workers/*/Makefile; do listed "${makefile%/*}" '' "$makefile" workers/worker.mk; done
 } | breaches

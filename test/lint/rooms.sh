@@ -9,7 +9,7 @@
 # stand there without their path.
 unmapped()
 {
-	files src lib sidecar sql web workers -- '*.c' '*.sql' | sed -n 's,/[^/]*$,,p' | sort -u |
+	files src lib sidecar sql web tools workers -- '*.c' '*.sql' | sed -n 's,/[^/]*$,,p' | sort -u |
 		grep -vx 'src\|sidecar\|sql' |
 		while read -r folder; do
 			grep -q "\`${folder#sidecar/execute/}\`" CONTRIBUTING.md ||

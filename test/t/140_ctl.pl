@@ -1,0 +1,178 @@
+# 140_ctl.pl -- each verb of twtasksctl as each role: exit statuses, one JSON
+# document, the hint of a missing right, and nothing of a task's data.
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes;
+use TwTasks::Cluster;
+use TwTasks::Ctl;
+use TwTasks::Ledger;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $ledger = TwTasks::Ledger->new;
+
+$node->value(<<'SQL');
+	CREATE ROLE operator LOGIN IN ROLE twtasks_operator;
+	CREATE ROLE viewer LOGIN IN ROLE twtasks_viewer;
+	CREATE ROLE stranger LOGIN;
+SQL
+my $canary = 'canary-4711-secret';
+my $sidecar = TwTasks::Sidecar->start(
+	$node, 'a',
+	handlers => [
+		{ types => ['FAILS*'], command => $ledger->command(undef, 65) },
+		{ types => ['*'], command => $ledger->command }
+	]);
+my $failed = $node->value(
+	"SELECT task_id FROM twtasks.add_task('FAILS|ACME', '{\"iban\": \"$canary\"}', key => 'order 1', context => '{\"token\": \"$canary\"}')"
+);
+my $later = $node->add_task('LATER', run_after => '2100-01-01');
+
+wait_for(sub { $node->status_of($failed) eq 'ERROR' }, 'a task in ERROR');
+$node->value('SELECT twtasks_internal.monitor_tasks()');
+
+# Each verb: what a viewer, an operator and the others get, and its arguments.
+# A status for others is 1: refused.
+my %verbs = (
+	status => [ 4, 4 ],
+	list => [ 0, 0, '--type', 'FAILS|*', '--status', 'error', '--since', '2h', '--max', 3 ],
+	show => [ 0, 0, $failed ],
+	life => [ 0, 0, '--key', 'order 1' ],
+	errors => [ 0, 0 ],
+	audit => [ 0, 0, '--since', '1h' ],
+	nodes => [ 0, 0 ],
+	pause => [ 1, 0, 'PAUSED', '--reason', 'a test' ],
+	unpause => [ 1, 0, 'PAUSED' ],
+	limit => [ 1, 0, 'LIMITED', '--concurrency', 5, '--rate', 7 ],
+	policy => [ 1, 0, 'SLOW*', '--run-timeout', '5s', '--retry', 'none' ],
+	bucket => [ 1, 0, 'pictures', '--concurrency', 2 ],
+	schedule => [ 1, 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
+);
+my @order = qw(status list show life errors audit nodes pause unpause limit policy bucket schedule);
+my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
+my $super = TwTasks::Ctl->new($node);
+my ($help) = $super->ends(0, ['--help']);
+
+is(join(' ', sort grep { $_ ne 'twtasksctl' } $help =~ /^  ([a-z-]+) /mg), join(' ', sort keys %verbs), 'the test has all verbs');
+my ($manual) = $super->ends(0, ['--manual']);
+foreach my $verb (@order)
+{
+	my ($viewer, $operator, @arguments) = @{ $verbs{$verb} };
+
+	$super->ends(0, [ $verb, '--help' ]);
+	like($manual, qr/^## \Q$verb\E\b/m, "the manual page has $verb");
+	foreach my $role (qw(producer stranger))
+	{
+		my ($out, $err) = $ctl{$role}->ends(1, [ $verb, @arguments ], "$verb as $role is refused");
+
+		is($out, '', "$verb as $role shows nothing");
+		like($err, qr/permission denied.*\nhint: this verb needs the rights of twtasks_(?:viewer|operator)/,
+			"$verb as $role names the role that is needed");
+	}
+	if ($viewer == 1)
+	{
+		my (undef, $err) = $ctl{viewer}->ends(1, [ $verb, @arguments ], "$verb as viewer is refused");
+
+		like($err, qr/needs the rights of twtasks_operator/, "$verb as viewer names the operator");
+	}
+	else
+	{
+		$ctl{viewer}->json($viewer, [ $verb, @arguments ], "$verb as viewer");
+	}
+	my $document = $ctl{operator}->json($operator, [ $verb, @arguments ], "$verb as operator");
+	my ($text) = $super->run([ $verb, @arguments ]);
+
+	unlike($text . JSON::PP->new->encode($document), qr/\Q$canary\E/, "$verb shows no data of tasks");
+}
+
+# ---- what they show ----
+
+my $status = $ctl{viewer}->json(4, ['status']);
+
+is($status->{nodes}, 1, 'status counts nodes, as a number');
+is($status->{errors}, 1, 'status has the leader\'s count');
+ok((grep { $_->{warning} eq 'tasks in ERROR' && $_->{hint} =~ /twtasksctl errors/ } @{ $status->{wrong} }),
+	'status says that tasks are in ERROR, and what to type');
+my ($text) = $ctl{viewer}->ends(4, ['status']);
+
+like($text, qr/^postgres \(no environment\).*1 nodes.*^WRONG  tasks in ERROR: 1 .*^       try: twtasksctl errors$/ms,
+	'status in words');
+unlike($text, qr/\033/, 'no colours beside a terminal');
+my $listed = $ctl{viewer}->json(0, [ 'list', '--type', 'FAILS|*' ]);
+
+is($listed->[0]{id}, $failed, 'list has the columns of SQL');
+is($listed->[0]{tries}, 1, 'numbers are numbers');
+is($listed->[0]{sub_type}, undef, 'NULL is null');
+is(scalar @{ $ctl{viewer}->json(0, [ 'list', '--status', 'waiting' ]) }, 1, 'list by status');
+is($ctl{viewer}->json(0, [ 'show', '--key', 'order 1' ])->{id}, $failed, 'show by key');
+is($ctl{viewer}->json(0, ['errors'])->[0]{tasks}, 1, 'errors are counted');
+is($ctl{viewer}->json(0, ['limit'])->[0]{rate}, 7, 'limits are shown without an argument');
+$ctl{operator}->ends(0, [ 'limit', 'LIMITED', '--concurrency', 9 ]);
+my $limit = $ctl{viewer}->json(0, [ 'limit', 'LIMITED' ])->[0];
+
+is("$limit->{concurrency} $limit->{rate}", '9 7', 'a limit keeps what the call does not name');
+$ctl{operator}->ends(0, [ 'limit', 'LIMITED', '--drop' ], 'a limit is dropped');
+$ctl{operator}->ends(1, [ 'limit', 'LIMITED', '--drop' ], 'a limit that is not there is not dropped');
+$ctl{operator}->ends(0, [ 'schedule', 'nightly', '--pause', '--reason', 'holidays' ]);
+is($ctl{viewer}->json(0, [ 'schedule', 'nightly' ])->[0]{is_paused}, JSON::PP::true, 'a schedule is paused');
+$ctl{operator}->ends(1, [ 'schedule', 'nightly', '--pause' ], 'a paused one is not paused again');
+$ctl{operator}->ends(0, [ 'policy', 'SLOW*', '--unset', 'timeout' ]);
+is_deeply($ctl{viewer}->json(0, [ 'policy', 'SLOW*' ])->[0]{options}, { retry => 'none' },
+	'an option of a policy is removed');
+
+# ---- text of others, wrong arguments, no database ----
+
+$node->value("SELECT twtasks.add_task('ODD', sub_type => E'x\\u202e')");
+$ctl{operator}->ends(0, [ 'pause', 'ODD*', '--reason', "a\nb\033[31m" ], "a pause with an odd reason");
+($text) = $ctl{viewer}->ends(0, [ 'list', '--type', 'ODD' ]);
+my ($odd) = $ctl{viewer}->ends(4, ['status']);
+like("$text$odd", qr/x\\u202e.*a\\nb\\x1b/s, 'text of others is shown escaped');
+unlike("$text$odd", qr/\033|\xe2\x80\xae|a\nb/, 'text of tasks cannot control the terminal');
+foreach my $wrong (
+	[], ['nonsense'], [ 'list', '--nonsense' ], [ 'list', '--max' ], [ 'list', 'more' ], [ 'show' ],
+	[ 'show', 'no-uuid' ], [ 'list', '--max', 'x' ], [ 'list', '--since', 'x' ], [ 'list', '--status', 'x' ],
+	[ 'pause', 'A' ], [ 'limit', '--concurrency', 5 ], [ 'status', '--timeout', '5' ])
+{
+	my ($out, $err) = $ctl{operator}->ends(2, $wrong);
+
+	is($out, '', "nothing on stdout: @$wrong");
+	like($err, qr/^twtasksctl: /, "a message: @$wrong");
+}
+$ctl{viewer}->ends(1, [ 'show', '00000000-0000-7000-8000-000000000000' ], 'no such task');
+$ctl{viewer}->ends(1, [ 'show', '--key', 'no such key' ], 'no such key');
+$super->ends(3, [ '-d', 'nodb', 'status' ], 'no such database');
+my (undef, $err) = $super->ends(3, [ '-d', $node->connstr('template1'), 'status' ], 'a database without twtasks');
+
+like($err, qr/may lack the extension twtasks/, 'a database without twtasks: what it lacks');
+(undef, $err) = $super->ends(3, [ '-d', 'host=/nowhere', 'status' ], 'no server');
+like($err, qr/No such file/, 'no server: why');
+
+# ---- completion ----
+
+sub candidates
+{
+	my (@words) = @_;
+	my ($out) = run_command([ TwTasks::Ctl::program(), 'complete', '--', '-d', $node->connstr('postgres'), @words ]);
+
+	return join ' ', split /\n/, $out;
+}
+is(candidates('li'), 'list limit' =~ s/list limit/list life limit/r, 'verbs are completed');
+like(candidates('list', '--st'), qr/^--status$/, 'options are completed');
+is(candidates('list', '--type', 'FAI'), 'FAILS|ACME', 'types are completed');
+is(candidates('show', substr($failed, 0, 9)), $failed, 'ids are completed');
+
+# ---- in time ----
+
+once_ok(sub {
+		my $begin = Time::HiRes::time();
+
+		$ctl{viewer}->run(['status']);
+		return Time::HiRes::time() - $begin < 0.3;
+	}, 'status takes less than 300 ms');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+done_testing();

@@ -1,0 +1,226 @@
+/*-------------------------------------------------------------------------
+ *
+ * ctl_show.c
+ *		Rows shown as a table, as a list, or as JSON.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <libsmartcols/libsmartcols.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "catalog/pg_type_d.h"
+#include "tools/ctl_show.h"
+
+/* Columns that a narrow terminal cuts. */
+static const char *const long_columns[] = {"error", "message", "reason", "detail", "hint", "sentence",
+"command", "example_error", NULL};
+
+/* ---- JSON ---- */
+
+void
+show_json_text(StringInfo out, const char *text)
+{
+	appendStringInfoChar(out, '"');
+	text_escape_json(out, text, strlen(text), MaxAllocSize);
+	appendStringInfoChar(out, '"');
+}
+
+static bool
+is_number(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID ||
+		type == FLOAT4OID || type == FLOAT8OID || type == NUMERICOID;
+}
+
+static void
+add_value(StringInfo out, const PGresult *rows, int row, int column)
+{
+	const char *text = PQgetvalue(rows, row, column);
+	Oid			type = PQftype(rows, column);
+
+	if (PQgetisnull(rows, row, column))
+		appendStringInfoString(out, "null");
+	else if (type == BOOLOID)
+		appendStringInfoString(out, *text == 't' ? "true" : "false");
+	else if (type == JSONOID || type == JSONBOID || (is_number(type) && strpbrk(text, "Ny") == NULL))
+		appendStringInfoString(out, text);
+	else
+		show_json_text(out, text);
+}
+
+void
+show_json_row(StringInfo out, const PGresult *rows, int row)
+{
+	for (int column = 0; column < PQnfields(rows); column++)
+	{
+		appendStringInfoString(out, column ? ", " : "{");
+		show_json_text(out, PQfname(rows, column));
+		appendStringInfoString(out, ": ");
+		add_value(out, rows, row, column);
+	}
+	appendStringInfoChar(out, '}');
+}
+
+void
+show_json_rows(StringInfo out, const PGresult *rows)
+{
+	appendStringInfoChar(out, '[');
+	for (int row = 0; row < PQntuples(rows); row++)
+	{
+		appendStringInfoString(out, row ? ",\n " : "");
+		show_json_row(out, rows, row);
+	}
+	appendStringInfoChar(out, ']');
+}
+
+void
+show_document(StringInfo out)
+{
+	puts(out->data);
+	pfree(out->data);
+}
+
+/* ---- Text ---- */
+
+const char *
+show_value(const PGresult *rows, int row, const char *column)
+{
+	int			n = PQfnumber(rows, column);
+
+	return n < 0 || PQgetisnull(rows, row, n) ? NULL : PQgetvalue(rows, row, n);
+}
+
+char *
+show_text(const PGresult *rows, int row, const char *column)
+{
+	const char *text = show_value(rows, row, column);
+
+	return text ? text_quote_line(text, strlen(text), MaxAllocSize) : pstrdup("");
+}
+
+/* People read seconds; JSON has all digits. */
+static char *
+cell(const PGresult *rows, int row, int column)
+{
+	char	   *text = show_text(rows, row, PQfname(rows, column));
+	Oid			type = PQftype(rows, column);
+	char	   *dot = strchr(text, '.');
+
+	if (type == BOOLOID && *text)
+	{
+		pfree(text);
+		return pstrdup(*PQgetvalue(rows, row, column) == 't' ? "true" : "false");
+	}
+	if ((type == TIMESTAMPTZOID || type == INTERVALOID) && dot != NULL)
+	{
+		size_t		digits = strspn(dot + 1, "0123456789");
+
+		memmove(dot, dot + 1 + digits, strlen(dot + 1 + digits) + 1);
+	}
+	return text;
+}
+
+static bool
+is_long(const char *name)
+{
+	for (const char *const *column = long_columns; *column; column++)
+		if (strcmp(*column, name) == 0)
+			return true;
+	return false;
+}
+
+static void
+add_columns(struct libscols_table *table, const PGresult *rows)
+{
+	for (int column = 0; column < PQnfields(rows); column++)
+	{
+		const char *name = PQfname(rows, column);
+		int			flags = (is_number(PQftype(rows, column)) ? SCOLS_FL_RIGHT : 0) |
+			(is_long(name) ? SCOLS_FL_TRUNC : 0);
+
+		if (!scols_table_new_column(table, name, 0, flags))
+			ctl_fail(CTL_REFUSED, "out of memory");
+	}
+}
+
+static void
+add_lines(struct libscols_table *table, const PGresult *rows)
+{
+	for (int row = 0; row < PQntuples(rows); row++)
+	{
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+
+		if (line == NULL)
+			ctl_fail(CTL_REFUSED, "out of memory");
+		for (int column = 0; column < PQnfields(rows); column++)
+		{
+			char	   *text = cell(rows, row, column);
+
+			(void) scols_line_set_data(line, (size_t) column, text);
+			pfree(text);
+		}
+	}
+}
+
+static void
+print_table(const PGresult *rows)
+{
+	struct libscols_table *table = scols_new_table();
+
+	if (table == NULL)
+		ctl_fail(CTL_REFUSED, "out of memory");
+	add_columns(table, rows);
+	add_lines(table, rows);
+	(void) scols_print_table(table);
+	scols_unref_table(table);
+}
+
+void
+show_rows(const Ctl *ctl, const PGresult *rows)
+{
+	StringInfoData out;
+
+	if (!ctl->is_json)
+	{
+		print_table(rows);
+		return;
+	}
+	initStringInfo(&out);
+	show_json_rows(&out, rows);
+	show_document(&out);
+}
+
+static void
+print_record(const PGresult *rows)
+{
+	int			width = 0;
+
+	for (int column = 0; column < PQnfields(rows); column++)
+		width = Max(width, (int) strlen(PQfname(rows, column)));
+	for (int column = 0; column < PQnfields(rows); column++)
+		if (!PQgetisnull(rows, 0, column))
+		{
+			char	   *text = cell(rows, 0, column);
+
+			printf("%-*s  %s\n", width, PQfname(rows, column), text);
+			pfree(text);
+		}
+}
+
+void
+show_record(const Ctl *ctl, const PGresult *rows)
+{
+	StringInfoData out;
+
+	if (!ctl->is_json)
+	{
+		print_record(rows);
+		return;
+	}
+	initStringInfo(&out);
+	show_json_row(&out, rows, 0);
+	show_document(&out);
+}

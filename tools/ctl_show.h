@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * ctl_show.h
+ *		Rows of the database shown as a table, as a list, or as JSON.
+ *
+ * Text of others cannot control the terminal.  JSON has the names of the SQL
+ * columns; numbers, booleans and JSON are what they are, and all else is a string.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_CTL_SHOW_H
+#define TWT_CTL_SHOW_H
+
+#include "tools/ctl.h"
+
+/* A table, or a JSON array of objects. */
+extern void show_rows(const Ctl *ctl, const PGresult *rows);
+
+/* The first row: one column in each line, or a JSON object. */
+extern void show_record(const Ctl *ctl, const PGresult *rows);
+
+/* Append JSON, without a line end. */
+extern void show_json_rows(StringInfo out, const PGresult *rows);
+extern void show_json_row(StringInfo out, const PGresult *rows, int row);
+extern void show_json_text(StringInfo out, const char *text);
+
+/* The value in the column of this name, as the server wrote it; NULL: it is null. */
+extern const char *show_value(const PGresult *rows, int row, const char *column);
+
+/* The same, safe to print; "" if it is null (palloc'd). */
+extern char *show_text(const PGresult *rows, int row, const char *column);
+
+/* Prints and frees a document, with a line end. */
+extern void show_document(StringInfo out);
+
+#endif							/* TWT_CTL_SHOW_H */

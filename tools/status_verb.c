@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * status_verb.c
+ *		What is wrong.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "tools/ctl_show.h"
+#include "tools/status_verb.h"
+
+#define RED "\033[31;1m"
+#define GREEN "\033[32m"
+#define PLAIN "\033[0m"
+
+/* Counts of the leader, which never walk the tasks. */
+static const char summary_sql[] =
+"SELECT current_database()::text AS database, a.environment,"
+" (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'twtasks') AS extension,"
+" (SELECT count(*) FROM twtasks.nodes n WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease) AS nodes,"
+" m.at AS counted, extract(epoch FROM m.age)::integer AS counted_seconds_ago, m.waiting, m.submitted, m.processing, m.errors, m.held,"
+" m.capped, m.stuck, extract(epoch FROM twtasks.clock() - m.oldest_submitted)::integer AS oldest_seconds"
+" FROM twtasks.adoption_state a LEFT JOIN twtasks.monitor m ON true";
+
+static const char wrong_sql[] =
+"SELECT w.warning, w.since, w.detail, w.hint FROM twtasks.warnings w"
+" UNION ALL"
+" SELECT 'tasks in ERROR', NULL,"
+" format('%s%s wait for a person, the newest since %s', m.errors, CASE WHEN m.capped THEN ' or more' END, date_trunc('second', m.newest_error)),"
+" 'twtasksctl errors'"
+" FROM twtasks.monitor m WHERE m.errors > 0"
+" UNION ALL"
+" SELECT 'stuck tasks', NULL,"
+" format('%s%s should have moved on, the newest at %s', m.stuck, CASE WHEN m.capped THEN ' or more' END, date_trunc('second', m.newest_stuck)),"
+" 'SELECT * FROM twtasks.stuck_tasks'"
+" FROM twtasks.monitor m WHERE m.stuck > 0"
+" UNION ALL"
+" SELECT 'nobody counts', m.at, format('the last count is %s old', date_trunc('second', m.age)),"
+" 'start a sidecar; twtasksctl nodes shows the ones that were there'"
+" FROM twtasks.monitor m WHERE m.age > interval '5 minutes'";
+
+static const char *const no_params[] = {NULL};
+
+static void
+print_wrong(const Ctl *ctl, const PGresult *rows, int row)
+{
+	char	   *warning = show_text(rows, row, "warning");
+	char	   *detail = show_text(rows, row, "detail");
+	char	   *since = show_text(rows, row, "since");
+	char	   *hint = show_text(rows, row, "hint");
+
+	printf("%sWRONG%s  %s: %s", ctl->has_color ? RED : "", ctl->has_color ? PLAIN : "", warning, detail);
+	if (*since)
+		printf(", since %.19s", since);
+	printf("\n       try: %s\n", hint);
+	pfree(warning);
+	pfree(detail);
+	pfree(since);
+	pfree(hint);
+}
+
+static void
+print_count(const PGresult *summary, const char *label, const char *column)
+{
+	const char *value = show_value(summary, 0, column);
+
+	if (value != NULL)
+		printf("%s %s   ", label, value);
+}
+
+static void
+print_summary(const PGresult *summary)
+{
+	char	   *database = show_text(summary, 0, "database");
+	char	   *environment = show_text(summary, 0, "environment");
+
+	printf("%s (%s)   extension %s   %s nodes   ", database, *environment ? environment : "no environment",
+		   show_value(summary, 0, "extension"), show_value(summary, 0, "nodes"));
+	if (show_value(summary, 0, "counted"))
+		printf("counted %s s ago\n", show_value(summary, 0, "counted_seconds_ago"));
+	else
+		puts("never counted");
+	pfree(database);
+	pfree(environment);
+}
+
+static void
+print_counts(const PGresult *summary)
+{
+	if (show_value(summary, 0, "counted") == NULL)
+		return;
+	print_count(summary, "waiting", "waiting");
+	print_count(summary, "submitted", "submitted");
+	print_count(summary, "running", "processing");
+	print_count(summary, "errors", "errors");
+	print_count(summary, "held", "held");
+	print_count(summary, "oldest s", "oldest_seconds");
+	puts("");
+}
+
+static void
+print_status(const Ctl *ctl, const PGresult *summary, const PGresult *wrong)
+{
+	print_summary(summary);
+	for (int row = 0; row < PQntuples(wrong); row++)
+		print_wrong(ctl, wrong, row);
+	if (PQntuples(wrong) == 0)
+		printf("%sOK%s     nothing is wrong\n", ctl->has_color ? GREEN : "", ctl->has_color ? PLAIN : "");
+	print_counts(summary);
+}
+
+/* The summary, with one more member. */
+static void
+print_json(const PGresult *summary, const PGresult *wrong)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	show_json_row(&out, summary, 0);
+	out.data[--out.len] = '\0';
+	appendStringInfoString(&out, ",\n \"wrong\": ");
+	show_json_rows(&out, wrong);
+	appendStringInfoChar(&out, '}');
+	show_document(&out);
+}
+
+int
+status_run(Ctl *ctl)
+{
+	PGresult   *summary = ctl_ask(ctl, summary_sql, no_params);
+	PGresult   *wrong = ctl_ask(ctl, wrong_sql, no_params);
+	int			status = PQntuples(wrong) > 0 ? CTL_WRONG : CTL_DONE;
+
+	if (ctl->is_json)
+		print_json(summary, wrong);
+	else
+		print_status(ctl, summary, wrong);
+	PQclear(summary);
+	PQclear(wrong);
+	return status;
+}
