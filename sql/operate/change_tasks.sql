@@ -42,17 +42,17 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks)
+ * twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks, by_id)
  *
  *		Checks the arguments of change_tasks().
  *
  * Errors
- *		22004			pattern is NULL, or since is NULL to reopen
+ *		22004			pattern is NULL, or since is NULL to reopen tasks that are not named
  *		22023			no such action, an action not possible in a status, or max_tasks
  *						out of range
  */
 CREATE FUNCTION twtasks_internal.check_filter(
-	action text, pattern text, statuses twtasks.task_status[], since timestamptz, max_tasks integer)
+	action text, pattern text, statuses twtasks.task_status[], since timestamptz, max_tasks integer, by_id boolean)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -72,7 +72,7 @@ BEGIN
 		RAISE EXCEPTION 'max_tasks must be between 1 and 10000, not %', coalesce(max_tasks::text, 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Call again until no task comes back.';
-	ELSIF action = 'reopen' AND since IS NULL THEN
+	ELSIF action = 'reopen' AND since IS NULL AND NOT by_id THEN
 		RAISE EXCEPTION 'since must not be null to reopen tasks'
 			USING ERRCODE = 'null_value_not_allowed',
 				HINT = 'Give the time from which on the tasks became FAILED: the history is long.';
@@ -89,7 +89,30 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.find_tasks(pattern, sub_type, bucket, statuses, error, since, until, newest_first, max_tasks)
+ * twtasks_internal.named_tasks(ids, key, key_prefix)
+ *
+ *		The ids of the tasks that have one of the ids, that key, and a key that begins
+ *		so, as far as these are given.
+ *
+ * Returns
+ *		NULL: none of them is given
+ */
+CREATE FUNCTION twtasks_internal.named_tasks(ids uuid[], key text, key_prefix text)
+RETURNS uuid[]
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	-- No character of a key is greater than the last one of Unicode.
+	SELECT CASE WHEN num_nonnulls(key, key_prefix) = 0 THEN named_tasks.ids
+			ELSE ARRAY(SELECT u.task_id FROM twtasks.unique_key u
+					   WHERE u.key >= coalesce(named_tasks.key, key_prefix)
+						 AND u.key <= coalesce(named_tasks.key, key_prefix || repeat(chr(1114111), 2))
+						 AND (key_prefix IS NULL OR starts_with(u.key, key_prefix))
+						 AND (named_tasks.ids IS NULL OR u.task_id = ANY (named_tasks.ids))) END
+$$;
+
+/*
+ * twtasks_internal.find_tasks(pattern, sub_type, bucket, statuses, error, since, until, newest_first, max_tasks, ids, node, added_by)
  *
  *		Tasks, live or finished, that match a filter.
  *
@@ -108,26 +131,32 @@ CREATE FUNCTION twtasks_internal.find_tasks(
 	since timestamptz,
 	until timestamptz,
 	newest_first boolean,
-	max_tasks integer)
+	max_tasks integer,
+	ids uuid[],
+	node text,
+	added_by text)
 RETURNS TABLE (id uuid, version bigint, type text, status twtasks.task_status)
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	-- ERROR and HELD have an index, and may be few among many tasks
 	WITH candidate AS (
-		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time
+		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time, t.incarnation, t.added_by
 		FROM twtasks.task t
 		WHERE NOT t.queued AND t.next_event_time = 'infinity'
-		  AND find_tasks.statuses && '{ERROR,HELD}'
+		  AND find_tasks.statuses && '{ERROR,HELD}' AND find_tasks.ids IS NULL
 		UNION ALL
-		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time
+		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time, t.incarnation, t.added_by
 		FROM twtasks.task t
 		WHERE (t.queued OR t.next_event_time < 'infinity')
-		  AND find_tasks.statuses && '{WAITING,SUBMITTED,PROCESSING}'
+		  AND find_tasks.statuses && '{WAITING,SUBMITTED,PROCESSING}' AND find_tasks.ids IS NULL
 		UNION ALL
-		SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.status, f.error, f.state_time
+		SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.status, f.error, f.state_time, f.incarnation, f.added_by
 		FROM twtasks.finished_task f
-		WHERE find_tasks.statuses && '{DONE,FAILED,CANCELLED}')
+		WHERE find_tasks.statuses && '{DONE,FAILED,CANCELLED}' AND find_tasks.ids IS NULL
+		UNION ALL
+		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time, t.incarnation, t.added_by
+		FROM (SELECT DISTINCT n.id FROM unnest(find_tasks.ids) n(id)) n JOIN twtasks.tasks t ON t.id = n.id)
 	SELECT c.id, c.version, c.type, c.status
 	FROM candidate c
 	WHERE c.status = ANY (find_tasks.statuses)
@@ -137,6 +166,9 @@ AS $$
 	  AND (find_tasks.error IS NULL OR position(lower(find_tasks.error) IN lower(c.error)) > 0)
 	  AND (find_tasks.since IS NULL OR c.state_time >= find_tasks.since)
 	  AND (find_tasks.until IS NULL OR c.state_time < find_tasks.until)
+	  AND (find_tasks.node IS NULL
+		   OR c.incarnation IN (SELECT n.incarnation FROM twtasks.node n WHERE n.name = find_tasks.node))
+	  AND (find_tasks.added_by IS NULL OR c.added_by = find_tasks.added_by)
 	ORDER BY CASE WHEN newest_first THEN c.state_time END DESC,
 			 CASE WHEN NOT newest_first THEN c.state_time END, c.id
 	LIMIT max_tasks
@@ -171,6 +203,59 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.check_orders(action, reason, run_after, dry_run, max_tasks, ids)
+ *
+ *		Checks the other arguments of change_tasks().
+ *
+ * Errors
+ *		22004			reason or run_after is missing
+ *		22023			run_after is infinite, or there are more ids than max_tasks
+ */
+CREATE FUNCTION twtasks_internal.check_orders(
+	action text, reason text, run_after timestamptz, dry_run boolean, max_tasks integer, ids uuid[])
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF reason IS NULL AND dry_run IS FALSE THEN
+		RAISE EXCEPTION 'reason must not be null'
+			USING ERRCODE = 'null_value_not_allowed',
+				HINT = 'It is kept in twtasks.audit with each task.';
+	ELSIF action = 'reschedule' AND run_after IS NULL THEN
+		RAISE EXCEPTION 'run_after must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF cardinality(ids) > max_tasks THEN
+		RAISE EXCEPTION 'ids must be at most max_tasks, not % of %', cardinality(ids), max_tasks
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Raise max_tasks, up to 10000, or name fewer tasks.';
+	END IF;
+	PERFORM twtasks_internal.check_change('00000000-0000-0000-0000-000000000000', run_after);
+END $$;
+
+/*
+ * twtasks_internal.left_tasks(ids, seen, statuses)
+ *
+ *		The rows of change_tasks() for ids that its filter did not find.
+ *
+ * Parameters
+ *		seen			ids that it found
+ */
+CREATE FUNCTION twtasks_internal.left_tasks(ids uuid[], seen uuid[], statuses twtasks.task_status[])
+RETURNS TABLE (id uuid, type text, from_status twtasks.task_status,
+			   result text, version bigint, status twtasks.task_status)
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT l.id, t.type, t.status,
+		   CASE WHEN t.id IS NULL THEN 'not_found' WHEN t.status = ANY (statuses) THEN 'no_match' ELSE 'wrong_status' END,
+		   t.version, t.status
+	FROM (SELECT unnest(ids) EXCEPT SELECT unnest(seen)) l(id)
+	LEFT JOIN twtasks.tasks t ON t.id = l.id
+	ORDER BY l.id
+$$;
+
+/*
  * twtasks.change_tasks(action, pattern, ...)
  *
  *		Makes the same change to all tasks that match a filter, and reports the outcome
@@ -193,6 +278,15 @@ END $$;
  *		max_tasks	at most this many, 1 to 10000; call again until no row comes back
  *		run_after	for reschedule, release and reopen
  *		dry_run		only reports what would be done
+ *		ids			only these tasks, at most max_tasks.  An id that the filter does
+ *					not find comes back last, with the reason as its result
+ *		key			only the task with that key
+ *		key_prefix	only tasks whose key begins so
+ *		node		only tasks that the node of that name grabbed or finished last
+ *		added_by	only tasks that this role added
+ *		expect		the number of tasks that the dry run showed: if another number
+ *					matches by now, nothing is done.  The ids of the dry run go further:
+ *					no other task is changed, and expect does not count
  *
  * Returns
  *		id, type		of each task, in order
@@ -202,13 +296,15 @@ END $$;
  *						'busy'		another session is changing it
  *						'wrong_version', 'wrong_status', 'not_found'	another
  *									session changed it before us
+ *						'no_match'	an id whose task the rest of the filter rules out
  *		version, status	of the task now
  *
  * Errors
  *		22004			pattern is NULL; reason, unless it is a dry run; run_after to
- *						reschedule; since to reopen
+ *						reschedule; since to reopen, without ids or keys
  *		22023			an argument is not valid
  *		23505			as reopen_task()
+ *		40001			another number of tasks than expect matches the filter by now
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.audit
  * Locks		rows; does not wait
@@ -228,7 +324,13 @@ CREATE FUNCTION twtasks.change_tasks(
 	newest_first boolean DEFAULT false,
 	max_tasks integer DEFAULT 100,
 	run_after timestamptz DEFAULT NULL,
-	dry_run boolean DEFAULT false)
+	dry_run boolean DEFAULT false,
+	ids uuid[] DEFAULT NULL,
+	key text DEFAULT NULL,
+	key_prefix text DEFAULT NULL,
+	node text DEFAULT NULL,
+	added_by text DEFAULT NULL,
+	expect bigint DEFAULT NULL)
 RETURNS TABLE (id uuid, type text, from_status twtasks.task_status,
 			   result text, version bigint, status twtasks.task_status)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
@@ -236,24 +338,28 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
+	wanted CONSTANT twtasks.task_status[] := coalesce(statuses, twtasks_internal.changeable(action));
+	named CONSTANT uuid[] := twtasks_internal.named_tasks(ids, key, key_prefix);
+	seen uuid[] := '{}';
 	found record;
 	changed twtasks.change_result;
 BEGIN
-	PERFORM twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks);
-	IF reason IS NULL AND dry_run IS FALSE THEN
-		RAISE EXCEPTION 'reason must not be null'
-			USING ERRCODE = 'null_value_not_allowed',
-				HINT = 'It is kept in twtasks.audit with each task.';
-	ELSIF action = 'reschedule' AND run_after IS NULL THEN
-		RAISE EXCEPTION 'run_after must not be null'
-			USING ERRCODE = 'null_value_not_allowed';
-	END IF;
-	PERFORM twtasks_internal.check_change(gen_random_uuid(), run_after);
+	PERFORM twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks, named IS NOT NULL);
+	PERFORM twtasks_internal.check_orders(action, reason, run_after, dry_run, max_tasks, ids);
 	FOR found IN
-		SELECT * FROM twtasks_internal.find_tasks(
-			pattern, sub_type, bucket, coalesce(statuses, twtasks_internal.changeable(action)), error,
-			since, until, coalesce(newest_first, false), max_tasks)
+		SELECT f.id, f.version, f.type, f.status, count(f.id) OVER () AS tasks
+		FROM (SELECT) one LEFT JOIN twtasks_internal.find_tasks(
+			pattern, sub_type, bucket, wanted, error, since, until, coalesce(newest_first, false), max_tasks,
+			named, node, added_by) WITH ORDINALITY f(id, version, type, status, n) ON true
+		ORDER BY f.n
 	LOOP
+		IF expect <> found.tasks AND ids IS NULL THEN
+			RAISE EXCEPTION 'the filter matches % tasks by now, and not %', found.tasks, expect
+				USING ERRCODE = 'serialization_failure',
+					DETAIL = 'Nothing was changed.',
+					HINT = 'Look at them again by dry_run => true, and expect what it shows.';
+		END IF;
+		CONTINUE WHEN found.id IS NULL;
 		IF dry_run IS NOT FALSE THEN
 			changed := ('would_change', found.version, found.status);
 		ELSIF NOT twtasks_internal.lock_unless_busy(found.id) THEN
@@ -261,6 +367,7 @@ BEGIN
 		ELSE
 			changed := twtasks_internal.change_task(action, found.id, found.version, run_after, reason);
 		END IF;
+		seen := seen || found.id;
 		id := found.id;
 		type := found.type;
 		from_status := found.status;
@@ -269,4 +376,5 @@ BEGIN
 		status := changed.status;
 		RETURN NEXT;
 	END LOOP;
+	RETURN QUERY SELECT l.* FROM twtasks_internal.left_tasks(ids, seen, wanted) l;
 END $$;

@@ -93,3 +93,10 @@ ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;
 /* The leader counts anew within a minute. */
 TRUNCATE twtasks.monitor_look;
 ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL;
+
+/* More filters. */
+DROP FUNCTION twtasks.change_tasks(
+	text, text, text, text, text, twtasks.task_status[], text, timestamptz, timestamptz, boolean, integer, timestamptz, boolean);
+DROP FUNCTION twtasks_internal.find_tasks(
+	text, text, text, twtasks.task_status[], text, timestamptz, timestamptz, boolean, integer);
+DROP FUNCTION twtasks_internal.check_filter(text, text, twtasks.task_status[], timestamptz, integer);
