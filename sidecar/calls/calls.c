@@ -133,7 +133,7 @@ const PgStatement call_partitions = {"make_partitions", "SELECT twtasks_internal
 const PgStatement call_clean = {"clean", "SELECT twtasks_internal.clean_tasks()"};
 
 const PgStatement call_monitor = {"monitor",
-"SELECT m.errors, m.stuck, m.is_news FROM twtasks_internal.monitor_tasks() m"};
+"SELECT m.errors, m.stuck, m.is_news, twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks() m"};
 
 void
 calls_add_buckets(WireParams *params, const Config *config)

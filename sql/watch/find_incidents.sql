@@ -1,0 +1,234 @@
+/*
+ * twtasks_internal.incident_rules()
+ *
+ *		The table of kinds.  A warning without a row of its own is a ticket of kind
+ *		"warning".
+ *
+ * Returns
+ *		kind			of an incident; for a warning, its name
+ *		severity		page or ticket; NULL: not an incident
+ *		page_from		a ticket becomes a page with this count; NULL: never
+ *		gone			resolved after so long without being seen
+ */
+CREATE FUNCTION twtasks_internal.incident_rules(
+	OUT kind text, OUT severity text, OUT page_from bigint, OUT gone interval)
+RETURNS SETOF record
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 20
+SET search_path = pg_catalog, pg_temp
+AS $$
+	VALUES ('error', 'ticket', 100::bigint, interval '0'),
+		   ('unknown', 'page', NULL, '0'),
+		   ('stuck', 'page', NULL, '5 min'),
+		   ('stall', 'page', NULL, '0'),
+		   ('old', 'page', NULL, '0'),
+		   ('missed', 'ticket', NULL, '2 min'),
+		   ('dropped', 'ticket', NULL, '2 min'),
+		   ('partitions', 'ticket', NULL, '2 min'),
+		   ('more', 'ticket', NULL, '0'),
+		   ('silent', 'page', NULL, '0'),
+		   ('warning', 'ticket', NULL, '2 min'),
+		   ('switched off', 'page', NULL, '2 min'),
+		   ('no node', 'page', NULL, '2 min'),
+		   ('no handler', 'page', NULL, '2 min'),
+		   ('broken handler', 'page', NULL, '2 min'),
+		   ('nobody leads', 'page', NULL, '2 min'),
+		   ('listener stands still', 'page', NULL, '2 min'),
+		   -- settings, not standstills
+		   ('not adopted', NULL, NULL, NULL),
+		   ('no environment', NULL, NULL, NULL),
+		   ('clock shifted', NULL, NULL, NULL),
+		   ('testing', NULL, NULL, NULL)
+$$;
+
+/*
+ * twtasks_internal.warned_incidents()
+ *
+ *		The rows of twtasks.warnings as incidents, one for each warning and object.
+ *		The object is the first name in quotes, or the words before a colon.  An error
+ *		of a task stays in the database.
+ *
+ * Returns
+ *		as find_incidents()
+ */
+CREATE FUNCTION twtasks_internal.warned_incidents(
+	OUT kind text, OUT object text, OUT count bigint, OUT summary text, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 20
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT w.warning, w.object, count(*), w.warning || ': ' || min(w.text),
+		   CASE WHEN count(*) > 1 THEN format('%s and %s more', min(w.text), count(*) - 1) END, min(w.hint)
+	FROM (SELECT v.warning, t.text, v.hint,
+				 coalesce(substring(t.text FROM '^[^":]*"([^"]*)"'), substring(t.text FROM '^([^": ]{1,100}):'), '') AS object
+		  FROM twtasks.warnings v
+		  CROSS JOIN LATERAL (SELECT regexp_replace(v.detail, ': newest error: .*$', '')) t(text)) w
+	GROUP BY w.warning, w.object
+$$;
+
+/*
+ * twtasks_internal.counted_incidents(moment)
+ *
+ *		Incidents that the last count of the leader shows: tasks in ERROR, and types
+ *		whose oldest task in the queue waits longer than their queue_time.  An open
+ *		incident of such a type ends when its oldest task waits half as long.
+ *
+ * Returns
+ *		as find_incidents()
+ */
+CREATE FUNCTION twtasks_internal.counted_incidents(
+	moment timestamptz,
+	OUT kind text, OUT object text, OUT count bigint, OUT summary text, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 20
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'error', e.type, e.tasks,
+		   format('%s%s tasks of type "%s" are in ERROR', CASE WHEN e.capped THEN 'at least ' END, e.tasks, e.type),
+		   format('the first one since %s', e.oldest),
+		   format('SELECT * FROM twtasks.error_tasks WHERE type = %L shows them; twtasks.change_tasks() resumes or ends them', e.type)
+	FROM (SELECT m.type, sum(m.tasks)::bigint AS tasks, bool_or(m.capped) AS capped, min(m.oldest) AS oldest
+		  FROM twtasks.monitor_type m WHERE m.status = 'ERROR' GROUP BY m.type) e
+	UNION ALL
+	-- many HELD tasks hide them from the count of types
+	SELECT 'error', '*', l.errors, format('at least %s tasks are in ERROR', l.errors), 'more tasks are HELD than are counted by type',
+		   'SELECT * FROM twtasks.error_tasks shows them; twtasks.change_tasks() resumes or ends them'
+	FROM twtasks.monitor_look l
+	WHERE l.errors > 0 AND NOT EXISTS (SELECT FROM twtasks.monitor_type m WHERE m.status = 'ERROR')
+	UNION ALL
+	SELECT 'old', o.type, o.tasks,
+		   format('%s%s tasks of type "%s" wait, the oldest since %s', CASE WHEN o.capped THEN 'at least ' END, o.tasks, o.type, o.oldest),
+		   format('its queue_time is %s', o.queue_time),
+		   format('SELECT why, count(*) FROM twtasks.find_stuck(20) WHERE type = %L GROUP BY why says why', o.type)
+	FROM (SELECT m.type, sum(m.tasks)::bigint AS tasks, bool_or(m.capped) AS capped, min(m.oldest) AS oldest,
+				 twtasks_internal.queue_time(m.type) AS queue_time
+		  FROM twtasks.monitor_type m
+		  -- policies allow no queue_time below 1 s
+		  WHERE m.status = 'SUBMITTED' AND m.oldest < moment - interval '0.5 s' AND NOT twtasks.is_paused(m.type, m.bucket)
+		  GROUP BY m.type) o
+	WHERE o.oldest < moment - o.queue_time
+	   OR o.oldest < moment - o.queue_time / 2
+		  AND EXISTS (SELECT FROM twtasks.incident i WHERE i.key = 'old/' || o.type AND i.resolved IS NULL)
+$$;
+
+/*
+ * twtasks_internal.still_incidents(moment)
+ *
+ *		Incidents of what stands still: tasks that should have moved on 5 minutes ago,
+ *		but for those in the queue, and buckets in which no task starts although a task
+ *		that nothing holds up waits.  Looks for them only if the last count shows that
+ *		there can be some.
+ *
+ * Returns
+ *		as find_incidents()
+ */
+CREATE FUNCTION twtasks_internal.still_incidents(
+	moment timestamptz,
+	OUT kind text, OUT object text, OUT count bigint, OUT summary text, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 20
+SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH late AS (
+		SELECT n.type, n.status, n.next_event_time FROM twtasks_internal.late_not_queued(1000, moment - interval '5 min') n
+		UNION ALL
+		SELECT q.type, q.status, q.next_event_time
+		FROM twtasks_internal.late_queued(1000, moment - interval '5 min', 1000) q
+		WHERE q.status = 'PROCESSING'
+		  AND EXISTS (SELECT FROM twtasks.monitor_look l WHERE l.stuck > 0)
+		  AND EXISTS (SELECT FROM twtasks.monitor_type m WHERE m.status = 'PROCESSING' AND m.oldest < moment - interval '5 min')),
+	idle AS (
+		SELECT m.bucket, sum(m.tasks)::bigint AS tasks, min(m.oldest) AS oldest, array_agg(m.type ORDER BY m.oldest) AS types
+		FROM (SELECT s.*, row_number() OVER (PARTITION BY s.bucket ORDER BY s.oldest) AS place
+			  FROM twtasks.monitor_type s WHERE s.status = 'SUBMITTED' AND s.oldest < moment - interval '2 min') m
+		WHERE m.place <= 20 AND twtasks_internal.works_for(m.bucket)
+		  AND NOT EXISTS (SELECT FROM twtasks.monitor_type p WHERE p.bucket = m.bucket AND p.status = 'PROCESSING')
+		  -- a row is about the minute after its time
+		  AND NOT EXISTS (SELECT FROM twtasks.flow f WHERE f.at > moment - interval '3 min' AND f.bucket = m.bucket AND f.started > 0)
+		GROUP BY m.bucket)
+	SELECT 'stuck', l.type, count(*), format('%s tasks of type "%s" should have moved on', count(*), l.type),
+		   format('the first one at %s: %s', min(l.next_event_time),
+				  CASE WHEN bool_or(l.status = 'PROCESSING') THEN 'its deadline passed without a result'
+					   ELSE 'it is due and nobody promotes it' END),
+		   format('SELECT * FROM twtasks.find_stuck(20) WHERE type = %L shows them', l.type)
+	FROM late l GROUP BY l.type
+	UNION ALL
+	SELECT 'stall', b.bucket, b.tasks, format('no task starts in bucket "%s", the oldest waits since %s', b.bucket, b.oldest),
+		   format('%s tasks could run, such as some of type "%s"', b.tasks, w.type),
+		   format('look at the logs and /health of the sidecars that work for bucket "%s"', b.bucket)
+	FROM idle b
+	CROSS JOIN LATERAL (
+		SELECT q.type FROM twtasks_internal.why_queued(b.types, array_fill(b.bucket, ARRAY[cardinality(b.types)])) q
+		WHERE q.why ^@ 'nobody grabs it' ORDER BY q.type LIMIT 1) w
+$$;
+
+/*
+ * twtasks_internal.named_incidents(moment)
+ *
+ *		Incidents that happen at a time, and stay for an hour after it: occurrences of
+ *		schedules that were left out, and triggers that found their queue full.  Also
+ *		missing partitions of the history.
+ *
+ * Returns
+ *		as find_incidents()
+ */
+CREATE FUNCTION twtasks_internal.named_incidents(
+	moment timestamptz,
+	OUT kind text, OUT object text, OUT count bigint, OUT summary text, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 20
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $$
+	SELECT 'missed', s.name, 1::bigint, format('schedule "%s" left out occurrences, the last one of %s', s.name, s.last_missed),
+		   'nobody ran schedules at that time', format('SELECT twtasks.run_schedule_now(%L) adds its task now', s.name)
+	FROM twtasks.schedule s
+	WHERE s.last_missed > moment - interval '1 day'
+	  AND NOT EXISTS (SELECT FROM twtasks.incident i
+					  WHERE i.key = 'missed/' || s.name AND i.opened >= s.last_missed
+						AND (i.resolved IS NOT NULL OR i.opened < moment - interval '1 hour'))
+	UNION ALL
+	SELECT 'dropped', '', l.dropped - b.known, format('%s triggers found their queue in shared memory full', l.dropped - b.known),
+		   'their tasks start later, by the sweep', 'increase twtasks.queue_size, or start more sidecars'
+	FROM twtasks.monitor_look l
+	CROSS JOIN LATERAL (
+		SELECT coalesce(sum(i.count), 0)::bigint AS known FROM twtasks.incident i
+		WHERE i.key = 'dropped/' AND i.opened > pg_postmaster_start_time()
+		  AND (i.resolved IS NOT NULL OR i.opened < moment - interval '1 hour')) b
+	WHERE l.dropped > b.known
+	UNION ALL
+	SELECT 'partitions', '', 1, format('the history has partitions for less than two days ahead, the last one until %s', coalesce(p.past::text, 'now')),
+		   'without a partition tasks finish in finished_task_other',
+		   'SELECT twtasks_internal.make_partitions() makes them, or says what keeps the leader from it'
+	FROM (SELECT max(h.past) AS past FROM twtasks_internal.history_parts() h) p
+	WHERE to_regclass('twtasks.finished_task_other') IS NOT NULL
+	  AND coalesce(p.past, '-infinity') < (SELECT clock_timestamp())::date + 2
+$$;
+
+/*
+ * twtasks_internal.find_incidents(moment)
+ *
+ *		All that is wrong now.  Reads what the leader has just counted, and
+ *		twtasks.warnings.
+ *
+ * Returns
+ *		key, kind, object	see twtasks.incident
+ *		count			how many tasks or other things are concerned
+ *		summary, detail, hint
+ */
+CREATE FUNCTION twtasks_internal.find_incidents(
+	moment timestamptz,
+	OUT key text, OUT kind text, OUT object text, OUT count bigint, OUT summary text, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE ROWS 20
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $$
+	SELECT 'warning/' || w.kind || '/' || w.object, w.* FROM twtasks_internal.warned_incidents() w
+	UNION ALL
+	SELECT f.kind || '/' || f.object, f.*
+	FROM (SELECT c.* FROM twtasks_internal.counted_incidents(moment) c
+		  UNION ALL
+		  SELECT s.* FROM twtasks_internal.still_incidents(moment) s
+		  UNION ALL
+		  SELECT n.* FROM twtasks_internal.named_incidents(moment) n) f
+$$;

@@ -1,0 +1,122 @@
+--
+-- The life of incidents: they open, are refreshed and resolved, and each is told
+-- as often as it should be.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+SET LOCAL twtasks.testing = on;
+TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow;
+SELECT pg_temp.node() \g /dev/null
+SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
+SELECT plan(34);
+
+-- Time passes, and the leader counts and judges.
+CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	PERFORM twtasks.advance_clock(by);
+	UPDATE twtasks.node SET heartbeat = clock_timestamp(), next_tick = NULL;
+	PERFORM twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks();
+	RETURN (SELECT string_agg(concat_ws(' ', i.key, i.severity, i.count), ', ' ORDER BY i.key)
+			FROM twtasks.incidents i WHERE i.state <> 'resolved');
+END $$;
+-- Sends all that is to be sent; the messages.
+CREATE FUNCTION pg_temp.send() RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	sent text;
+	all_sent text;
+BEGIN
+	LOOP
+		SELECT string_agg(concat_ws(' ', n.state, n.key), ', ' ORDER BY n.key)
+		INTO sent
+		FROM twtasks_internal.next_incidents('{a}') n
+		WHERE twtasks_internal.note_sent(n.incident, n.target, n.state, n.repeat, 'sent');
+		EXIT WHEN sent IS NULL;
+		all_sent := concat_ws(', ', all_sent, sent);
+	END LOOP;
+	RETURN all_sent;
+END $$;
+CREATE FUNCTION pg_temp.fail(first integer, past integer, type text DEFAULT 'PAYOUT') RETURNS void
+LANGUAGE sql
+AS $$
+	INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type, error, data)
+	SELECT pg_temp.id(n), 'infinity', twtasks.clock(), twtasks.clock(), 'ERROR', false, type, 'canary-error', '{"canary": "canary-data"}'
+	FROM generate_series(first, past - 1) n
+$$;
+CREATE FUNCTION pg_temp.mend(type text DEFAULT 'PAYOUT') RETURNS void
+LANGUAGE sql
+AS $$ DELETE FROM twtasks.task t WHERE t.type = mend.type $$;
+
+SELECT is(pg_temp.judge(), NULL, 'all is well');
+SELECT is(pg_temp.send(), NULL, 'nothing is sent then');
+
+-- Tasks in ERROR: one incident, and one message for ten times as many.
+SELECT pg_temp.fail(1, 2) \g /dev/null
+SELECT is(pg_temp.judge(), 'error/PAYOUT ticket 1', 'the first task in ERROR opens an incident');
+SELECT is(pg_temp.send(), 'open error/PAYOUT', 'it is sent');
+SELECT pg_temp.fail(2, 10) \g /dev/null
+SELECT is(pg_temp.judge(), 'error/PAYOUT ticket 9', 'more tasks change its count');
+SELECT is(pg_temp.send(), NULL, 'they are not sent');
+SELECT pg_temp.fail(10, 11) \g /dev/null
+SELECT is(pg_temp.judge() || '; ' || pg_temp.send(), 'error/PAYOUT ticket 10; refresh error/PAYOUT', 'ten times as many are sent');
+SELECT pg_temp.fail(11, 101) \g /dev/null
+SELECT is(pg_temp.judge() || '; ' || pg_temp.send(), 'error/PAYOUT page 100; refresh error/PAYOUT', 'very many are a page');
+SELECT is(pg_temp.judge('5 h 58 min'), 'error/PAYOUT page 100', 'hours pass');
+SELECT is(pg_temp.send(), NULL, 'it is not sent within 6 hours');
+SELECT is(pg_temp.judge('2 min') || '; ' || pg_temp.send(), 'error/PAYOUT page 100; refresh error/PAYOUT', 'it is sent again after 6 hours');
+SELECT is((SELECT concat_ws('; ', summary, hint) FROM twtasks.incidents),
+	'100 tasks of type "PAYOUT" are in ERROR; SELECT * FROM twtasks.error_tasks WHERE type = ''PAYOUT'' shows them; twtasks.change_tasks() resumes or ends them',
+	'it says what is wrong, and what to type');
+UPDATE twtasks.incident SET acknowledged = twtasks.clock() WHERE key = 'error/PAYOUT';
+SELECT is(pg_temp.send(), 'acknowledge error/PAYOUT', 'somebody takes it on');
+SELECT is(pg_temp.judge('7 hours') || '; ' || coalesce(pg_temp.send(), ''), 'error/PAYOUT page 100; ', 'then it is not sent again');
+SELECT pg_temp.mend() \g /dev/null
+SELECT is(pg_temp.judge(), NULL, 'without a task in ERROR it is resolved');
+SELECT is(pg_temp.send(), 'resolve error/PAYOUT', 'its end is sent');
+SELECT is((SELECT count(*) FROM twtasks.incident), 1::bigint, 'all of this was one incident');
+
+-- It opens again and again.
+SELECT pg_temp.fail(1, 2) \g /dev/null
+SELECT is(pg_temp.judge('2 hours'), 'error/PAYOUT ticket 1', 'it opens once more');
+SELECT pg_temp.mend() \g /dev/null
+SELECT is(pg_temp.judge(), NULL, 'it ends');
+SELECT pg_temp.fail(1, 2), pg_temp.judge(), pg_temp.mend(), pg_temp.judge() \g /dev/null
+SELECT pg_temp.fail(1, 2) \g /dev/null
+SELECT is(pg_temp.judge(), 'error/PAYOUT ticket 1', 'it opens for the third time in an hour');
+SELECT pg_temp.mend() \g /dev/null
+SELECT is(pg_temp.judge('14 min'), 'error/PAYOUT ticket 1', 'then it needs 15 quiet minutes');
+SELECT is(pg_temp.judge(), NULL, 'after them it is resolved');
+SELECT is(pg_temp.send(), concat_ws(', ', 'open error/PAYOUT', 'resolve error/PAYOUT', 'open error/PAYOUT', 'resolve error/PAYOUT', 'open error/PAYOUT', 'resolve error/PAYOUT'),
+	'a target that was away gets all in order');
+
+-- A warning.
+UPDATE twtasks.node SET buckets = '{default}', types = '{OTHER}';
+INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type)
+VALUES (pg_temp.id(1), twtasks.clock() + interval '30 min', twtasks.clock(), twtasks.clock(), 'SUBMITTED', true, 'NEW');
+SELECT is(pg_temp.judge(), 'warning/no handler/NEW page 1', 'a warning is an incident');
+SELECT pg_temp.mend('NEW') \g /dev/null
+SELECT is(pg_temp.judge(), 'warning/no handler/NEW page 1', 'it stays for 2 minutes');
+SELECT is(pg_temp.judge(), NULL, 'then it is resolved');
+SELECT pg_temp.send(), pg_temp.judge('11 min') \g /dev/null
+
+-- Many at once.
+SELECT pg_temp.fail(n, n + 1, 'TYPE_' || n) FROM generate_series(1, 25) n \g /dev/null
+SELECT is(length(regexp_replace(pg_temp.judge(), '[^,]', '', 'g')), 25, 'each of 25 types opens an incident, and one more stands for the rest');
+SELECT is((SELECT count(*) || ' ' || string_agg(n.summary, '') FILTER (WHERE n.kind = 'more') FROM twtasks_internal.next_incidents('{a}') n), '21 and 5 more incidents', '20 of them are sent, and how many more there are');
+SELECT is(length(pg_temp.send()) > 0, true, 'they go');
+SELECT pg_temp.judge('9 min') \g /dev/null
+SELECT is(pg_temp.send(), NULL, 'the rest waits');
+SELECT is((SELECT pg_temp.judge() ~ 'more') || ' ' || pg_temp.send(), 'false ' || 'open error/TYPE_5, open error/TYPE_6, open error/TYPE_7, open error/TYPE_8, open error/TYPE_9, resolve more/', 'after 10 minutes the rest is sent');
+
+-- No secrets; old ones go.
+SELECT is((SELECT count(*) FROM twtasks.incident i WHERE i::text ~ 'canary'), 0::bigint, 'no incident has an error or data of a task');
+SELECT pg_temp.mend('TYPE_' || n) FROM generate_series(1, 25) n \g /dev/null
+SELECT is(pg_temp.judge(), NULL, 'all are resolved');
+SELECT twtasks_internal.clean_incidents(twtasks.clock() + interval '401 days') \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.incident) + (SELECT count(*) FROM twtasks.incident_sent), 0::bigint, 'after 400 days they are deleted, with their messages');
+
+SELECT * FROM finish();
+ROLLBACK;
