@@ -151,11 +151,54 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 /*
+ * twtasks_internal.clean_audit()
+ *
+ *		Deletes entries of twtasks.audit, policy_audit and schedule_audit that are older
+ *		than the setting twtasks.keep_audit, a batch of each in each call.  Entries
+ *		ascend with time, so only the first ones are looked at.
+ *
+ * Returns
+ *		whether there is more to do
+ *
+ * Writes		twtasks.audit, twtasks.policy_audit, twtasks.schedule_audit
+ * Locks		rows; gives up after lock_timeout (1 s); call again
+ */
+CREATE FUNCTION twtasks_internal.clean_audit()
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
+SET enable_seqscan = off
+AS $$
+DECLARE
+	batch CONSTANT integer := 5000;
+	keep CONSTANT interval := nullif(current_setting('twtasks.keep_audit', true)::interval, '0');
+	old CONSTANT timestamptz := clock_timestamp() - keep;
+	deleted integer[];
+BEGIN
+	IF old IS NULL THEN
+		RETURN false;
+	END IF;
+	WITH of_tasks AS (
+		DELETE FROM twtasks.audit a WHERE a.at < old AND a.id = ANY (ARRAY(
+			SELECT f.id FROM twtasks.audit f ORDER BY f.id LIMIT batch)) RETURNING 1),
+	of_policies AS (
+		DELETE FROM twtasks.policy_audit a WHERE a.at < old AND a.id = ANY (ARRAY(
+			SELECT f.id FROM twtasks.policy_audit f ORDER BY f.id LIMIT batch)) RETURNING 1),
+	of_schedules AS (
+		DELETE FROM twtasks.schedule_audit a WHERE a.at < old AND a.id = ANY (ARRAY(
+			SELECT f.id FROM twtasks.schedule_audit f ORDER BY f.id LIMIT batch)) RETURNING 1)
+	SELECT ARRAY[(SELECT count(*) FROM of_tasks), (SELECT count(*) FROM of_policies), (SELECT count(*) FROM of_schedules)]
+	INTO deleted;
+	RETURN batch = ANY (deleted);
+END $$;
+
+/*
  * twtasks_internal.clean_tasks()
  *
  *		Drops history older than the setting twtasks.keep_finished, with its
  *		unique keys, one partition in each call, the oldest first.  Then cleans
- *		twtasks.flow: see clean_flow().
+ *		twtasks.flow and the audits: see clean_flow() and clean_audit().
  *
  * Returns
  *		the name of the partition that was dropped, or of the partition or table that was
@@ -163,7 +206,7 @@ END $$;
  *		keeps it from that, which is a warning and in twtasks.warnings
  *
  * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning, twtasks.duty,
- *				twtasks.flow
+ *				twtasks.flow, the audits
  * Locks		as clean_older()
  */
 CREATE FUNCTION twtasks_internal.clean_tasks()
@@ -180,6 +223,8 @@ BEGIN
 		name := twtasks_internal.clean_older(NULL);
 		IF name IS NULL AND twtasks.is_adopted() AND twtasks_internal.clean_flow() THEN
 			name := 'flow';
+		ELSIF name IS NULL AND twtasks.is_adopted() AND twtasks_internal.clean_audit() THEN
+			name := 'audit';
 		END IF;
 	EXCEPTION WHEN OTHERS OR assert_failure THEN
 		GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;

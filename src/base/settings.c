@@ -26,6 +26,7 @@ int			twt_queue_size = 16384;
 int			twt_queues = 16;
 int			twt_max_payload = 16 * 1024 * 1024;
 int			twt_keep_finished = 30 * 24 * 60;
+static int	keep_audit = 400 * 24 * 60;
 bool		twt_testing = false;
 bool		twt_refuse_unknown_types = false;
 int			twt_function_timeout = 1000;
@@ -89,6 +90,10 @@ static const Setting table[] = {
 		"How long finished tasks are kept.",
 		"Whole days of history are dropped; keys and ids can be used again then.",
 	&twt_keep_finished, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, NULL},
+	{"twtasks.keep_audit",
+		"How long entries of the audits are kept.",
+		"0 keeps them for ever.",
+	&keep_audit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, NULL},
 	{"twtasks.testing",
 		"Whether functions for tests may be used.",
 		"They run tasks out of turn, shift the clock and remove all tasks: never in production.",

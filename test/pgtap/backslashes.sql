@@ -67,6 +67,7 @@ INSERT INTO call (function, call, answer) VALUES
 	('count_tasks', $$(SELECT sum(tasks) FROM twtasks.count_tasks())$$, '3'),
 	('list_tasks', $$(SELECT count(id) FROM twtasks.list_tasks(type => 'T*', error => '\\', data => '{}', sub_type => NULL))$$, '0'),
 	('list_tasks', $$(SELECT string_agg(key, ' ') FROM twtasks.list_tasks(key_prefix => 'k'))$$, 'k'),
+	('error_groups', $$(SELECT count(*) FROM twtasks.error_groups())$$, '0'),
 	('find_stuck', $$(SELECT count(*) FROM twtasks.find_stuck())$$, '0'),
 	('blockers', $$(SELECT count(*) >= 0 FROM twtasks.blockers())$$, 'true'),
 	('reset_tasks', $$twtasks.reset_tasks() > 0$$, 'true'),
