@@ -16,6 +16,13 @@ ctl_get(const Ctl *ctl, const char *name)
 	return arguments_get(ctl->arguments, name);
 }
 
+void
+ctl_need_task(const Ctl *ctl)
+{
+	if (ctl_get(ctl, "ID") == NULL && ctl_get(ctl, "key") == NULL)
+		ctl_fail(CTL_USAGE, "%s needs an id, or --key", arguments_verb(ctl->arguments)->name);
+}
+
 PGresult *
 ctl_ask(const Ctl *ctl, const char *sql, const char *const *names)
 {

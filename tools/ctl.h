@@ -23,6 +23,9 @@ typedef struct Ctl
 /* The value of an option or operand; NULL: not given. */
 extern const char *ctl_get(const Ctl *ctl, const char *name);
 
+/* Ends the program unless an operand ID or the option --key is given. */
+extern void ctl_need_task(const Ctl *ctl);
+
 /* Runs a statement with parameters of these names, up to NULL. */
 extern PGresult *ctl_ask(const Ctl *ctl, const char *sql, const char *const *names);
 

@@ -41,6 +41,16 @@ typedef struct Look
 	int			n;
 } Look;
 
+static bool
+has_option(const Look *look, const char *name)
+{
+	for (int i = 0; i < look->n; i++)
+		if (strcmp(look->options[i]->name, name) == 0)
+			return true;
+	return false;
+}
+
+/* An option that the look has already stands for another one of its name. */
 static void
 add_options(Look *look, const VerbOption *options)
 {
@@ -49,6 +59,8 @@ add_options(Look *look, const VerbOption *options)
 		struct option *word = &look->words[look->n];
 		size_t		end = strlen(look->letters);
 
+		if (has_option(look, options->name))
+			continue;
 		word->name = options->name;
 		word->has_arg = options->argument ? required_argument : no_argument;
 		word->val = options->letter ? options->letter : NO_LETTER + look->n;
@@ -147,8 +159,8 @@ read_verb(CtlArguments *arguments, int argc, char **argv)
 	arguments->verb = verb_find(argv[0]);
 	if (arguments->verb == NULL)
 		return psprintf("unrecognized verb \"%s\"", argv[0]);
-	add_options(&look, common_options);
 	add_options(&look, arguments->verb->options);
+	add_options(&look, common_options);
 	optind = 0;
 	fault = read_options(arguments, &look, argc, argv);
 	if (fault == NULL)

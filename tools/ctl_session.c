@@ -12,6 +12,7 @@
 
 #include "base/loop.h"
 #include "base/text.h"
+#include "catalog/pg_type_d.h"
 #include "common/string.h"
 #include "pg/statement.h"
 #include "tools/ctl_end.h"
@@ -22,6 +23,9 @@
 
 /* Longest text of the server that is shown. */
 #define MESSAGE_MAX 4000
+
+/* Most parameters of a statement. */
+#define VALUES_MAX 16
 
 struct Session
 {
@@ -131,8 +135,12 @@ run(const Session *session, const char *sql, int nvalues, const char *const *val
 	int64		deadline = loop_now_us(NULL) + session->timeout_us + ANSWER_US;
 	PGresult   *result = NULL;
 	PGresult   *next;
+	Oid			types[VALUES_MAX];
 
-	if (!PQsendQueryParams(session->conn, sql, nvalues, NULL, values, NULL, NULL, 0))
+	Assert(nvalues <= VALUES_MAX);
+	for (int i = 0; i < nvalues; i++)
+		types[i] = TEXTOID;
+	if (!PQsendQueryParams(session->conn, sql, nvalues, types, values, NULL, NULL, 0))
 		lose(session, sql, PQerrorMessage(session->conn));
 	for (;;)
 	{

@@ -36,7 +36,7 @@ extern void session_close(Session *session);
 /* The role that what follows needs, for messages. */
 extern void session_need(Session *session, const char *role);
 
-/* The values are texts, or NULL. */
+/* The values are of type text, or NULL. */
 extern PGresult *session_ask(Session *session, const char *sql, int nvalues,
 							 const char *const *values);
 

@@ -35,8 +35,8 @@ is_number(Oid type)
 		type == FLOAT4OID || type == FLOAT8OID || type == NUMERICOID;
 }
 
-static void
-add_value(StringInfo out, const PGresult *rows, int row, int column)
+void
+show_json_value(StringInfo out, const PGresult *rows, int row, int column)
 {
 	const char *text = PQgetvalue(rows, row, column);
 	Oid			type = PQftype(rows, column);
@@ -52,26 +52,26 @@ add_value(StringInfo out, const PGresult *rows, int row, int column)
 }
 
 void
-show_json_row(StringInfo out, const PGresult *rows, int row)
+show_json_row(StringInfo out, const PGresult *rows, int row, int ncolumns)
 {
-	for (int column = 0; column < PQnfields(rows); column++)
+	for (int column = 0; column < ncolumns; column++)
 	{
 		appendStringInfoString(out, column ? ", " : "{");
 		show_json_text(out, PQfname(rows, column));
 		appendStringInfoString(out, ": ");
-		add_value(out, rows, row, column);
+		show_json_value(out, rows, row, column);
 	}
 	appendStringInfoChar(out, '}');
 }
 
 void
-show_json_rows(StringInfo out, const PGresult *rows)
+show_json_rows(StringInfo out, const PGresult *rows, int nrows, int ncolumns)
 {
 	appendStringInfoChar(out, '[');
-	for (int row = 0; row < PQntuples(rows); row++)
+	for (int row = 0; row < nrows; row++)
 	{
 		appendStringInfoString(out, row ? ",\n " : "");
-		show_json_row(out, rows, row);
+		show_json_row(out, rows, row, ncolumns);
 	}
 	appendStringInfoChar(out, ']');
 }
@@ -133,9 +133,9 @@ is_long(const char *name)
 }
 
 static void
-add_columns(struct libscols_table *table, const PGresult *rows)
+add_columns(struct libscols_table *table, const PGresult *rows, int ncolumns)
 {
-	for (int column = 0; column < PQnfields(rows); column++)
+	for (int column = 0; column < ncolumns; column++)
 	{
 		const char *name = PQfname(rows, column);
 		int			flags = (is_number(PQftype(rows, column)) ? SCOLS_FL_RIGHT : 0) |
@@ -147,33 +147,31 @@ add_columns(struct libscols_table *table, const PGresult *rows)
 }
 
 static void
-add_lines(struct libscols_table *table, const PGresult *rows)
+add_line(struct libscols_table *table, const PGresult *rows, int row, int ncolumns)
 {
-	for (int row = 0; row < PQntuples(rows); row++)
+	struct libscols_line *line = scols_table_new_line(table, NULL);
+
+	if (line == NULL)
+		ctl_fail(CTL_REFUSED, "out of memory");
+	for (int column = 0; column < ncolumns; column++)
 	{
-		struct libscols_line *line = scols_table_new_line(table, NULL);
+		char	   *text = cell(rows, row, column);
 
-		if (line == NULL)
-			ctl_fail(CTL_REFUSED, "out of memory");
-		for (int column = 0; column < PQnfields(rows); column++)
-		{
-			char	   *text = cell(rows, row, column);
-
-			(void) scols_line_set_data(line, (size_t) column, text);
-			pfree(text);
-		}
+		(void) scols_line_set_data(line, (size_t) column, text);
+		pfree(text);
 	}
 }
 
-static void
-print_table(const PGresult *rows)
+void
+show_table(const PGresult *rows, int nrows, int ncolumns)
 {
 	struct libscols_table *table = scols_new_table();
 
 	if (table == NULL)
 		ctl_fail(CTL_REFUSED, "out of memory");
-	add_columns(table, rows);
-	add_lines(table, rows);
+	add_columns(table, rows, ncolumns);
+	for (int row = 0; row < nrows; row++)
+		add_line(table, rows, row, ncolumns);
 	(void) scols_print_table(table);
 	scols_unref_table(table);
 }
@@ -185,11 +183,11 @@ show_rows(const Ctl *ctl, const PGresult *rows)
 
 	if (!ctl->is_json)
 	{
-		print_table(rows);
+		show_table(rows, PQntuples(rows), PQnfields(rows));
 		return;
 	}
 	initStringInfo(&out);
-	show_json_rows(&out, rows);
+	show_json_rows(&out, rows, PQntuples(rows), PQnfields(rows));
 	show_document(&out);
 }
 
@@ -221,6 +219,6 @@ show_record(const Ctl *ctl, const PGresult *rows)
 		return;
 	}
 	initStringInfo(&out);
-	show_json_row(&out, rows, 0);
+	show_json_row(&out, rows, 0, PQnfields(rows));
 	show_document(&out);
 }

@@ -19,9 +19,13 @@ extern void show_rows(const Ctl *ctl, const PGresult *rows);
 /* The first row: one column in each line, or a JSON object. */
 extern void show_record(const Ctl *ctl, const PGresult *rows);
 
-/* Append JSON, without a line end. */
-extern void show_json_rows(StringInfo out, const PGresult *rows);
-extern void show_json_row(StringInfo out, const PGresult *rows, int row);
+/* A table of the first rows and columns. */
+extern void show_table(const PGresult *rows, int nrows, int ncolumns);
+
+/* Append JSON, without a line end; the second one has the first rows and columns. */
+extern void show_json_row(StringInfo out, const PGresult *rows, int row, int ncolumns);
+extern void show_json_rows(StringInfo out, const PGresult *rows, int nrows, int ncolumns);
+extern void show_json_value(StringInfo out, const PGresult *rows, int row, int column);
 extern void show_json_text(StringInfo out, const char *text);
 
 /* The value in the column of this name, as the server wrote it; NULL: it is null. */

@@ -59,8 +59,8 @@ run_statement(Ctl *ctl, const Verb *verb)
 {
 	PGresult   *rows;
 
-	if (verb->params[0] != NULL && strcmp(verb->params[0], "ID") == 0 && !ctl_get(ctl, "ID") && !ctl_get(ctl, "key"))
-		ctl_fail(CTL_USAGE, "%s needs an id, or --key", verb->name);
+	if (verb->params[0] != NULL && strcmp(verb->params[0], "ID") == 0)
+		ctl_need_task(ctl);
 	rows = ctl_ask(ctl, verb->sql, verb->params);
 	if (PQntuples(rows) == 0 && verb->none != NULL)
 		ctl_fail(CTL_REFUSED, "%s", verb->none);
@@ -101,7 +101,10 @@ run_verb(Ctl *ctl, const Verb *verb)
 static bool
 is_told(const CtlArguments *arguments)
 {
-	if (arguments_get(arguments, "version"))
+	const char *version = arguments_get(arguments, "version");
+
+	/* some verbs have an option of this name, with a value */
+	if (version != NULL && *version == '\0')
 		printf("twtasksctl %s\n", TWT_VERSION);
 	else if (arguments_get(arguments, "manual"))
 		help_manual();

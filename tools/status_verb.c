@@ -117,10 +117,10 @@ print_json(const PGresult *summary, const PGresult *wrong)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	show_json_row(&out, summary, 0);
+	show_json_row(&out, summary, 0, PQnfields(summary));
 	out.data[--out.len] = '\0';
 	appendStringInfoString(&out, ",\n \"wrong\": ");
-	show_json_rows(&out, wrong);
+	show_json_rows(&out, wrong, PQntuples(wrong), PQnfields(wrong));
 	appendStringInfoChar(&out, '}');
 	show_document(&out);
 }

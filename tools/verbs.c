@@ -7,30 +7,31 @@
  */
 #include "base/port.h"
 
+#include "tools/change_verb.h"
+#include "tools/ctl_sql.h"
+#include "tools/look_verbs.h"
 #include "tools/status_verb.h"
 #include "tools/steer_verb.h"
 #include "tools/verb.h"
-
-/* A duration stands for the time so long ago. */
-#define MOMENT(n) " CASE WHEN " n " ~ '^[0-9]+ *[a-z]+$' THEN twtasks.clock() - " n "::interval" \
-	" ELSE " n "::timestamptz END "
-
-/* The task that ID or --key names. */
-#define TASK_ID " coalesce($1::uuid, twtasks.id_of($2)) "
-#define TASK_PARAMS "ID", "key"
-
-/* Whether a column fits a type, or the beginning of types and a star. */
-#define FITS(column, n) " CASE WHEN " n "::text IS NULL THEN true" \
-	" WHEN right(" n ", 1) = '*' THEN starts_with(" column ", left(" n ", -1)) ELSE " column " = " n " END "
 
 #define VIEWER "twtasks_viewer"
 #define OPERATOR "twtasks_operator"
 
 #define LOOK "Look"
+#define CHANGE "Change"
 #define STEER "Steer"
 
 #define KEY {"key", 0, "KEY", "the task with this key, in place of its id"}
 #define SINCE {"since", 0, "TIME", "only what happened since then: a time, or a duration such as 2h"}
+#define FILTERS TYPE, SINCE, \
+	{"until", 0, "TIME", "only what happened before then"}, \
+	{"status", 0, "STATUS", "only these statuses, with commas between"}, \
+	{"bucket", 0, "BUCKET", "only this bucket"}, \
+	{"sub-type", 0, "TEXT", "only this sub_type"}, \
+	{"error", 0, "TEXT", "only tasks with this text in their error"}, \
+	{"key-prefix", 0, "TEXT", "only tasks whose key begins so"}, \
+	{"node", 0, "NAME", "only tasks that this sidecar grabbed or finished"}, \
+	{"added-by", 0, "ROLE", "only tasks that this role added"}
 #define MAX {"max", 0, "N", "at most so many rows; 50 if left out"}
 #define TYPE {"type", 0, "TYPE", "only this type, or types that begin so and a *"}
 #define REASON {"reason", 0, "TEXT", "the reason, for those who look later"}
@@ -41,12 +42,36 @@
 static const VerbOption task_options[] = {KEY, {NULL}};
 
 static const VerbOption list_options[] = {
-	TYPE, SINCE, MAX,
-	{"status", 0, "STATUS", "only these statuses, with commas between"},
-	{"bucket", 0, "BUCKET", "only this bucket"},
-	{"error", 0, "TEXT", "only tasks with this text in their error"},
+	FILTERS, KEY, MAX,
+	{"data", 0, "JSON", "only tasks whose data contain this"},
+	{"after", 0, "CURSOR", "go on where another list ended"},
+	{"budget", 0, "N", "look at so many tasks at most; 20000 if left out"},
 	{NULL}
 };
+
+static const VerbOption wait_options[] = {
+	KEY, {"for", 0, "TIME", "at most so long, such as 10min; without end if left out"}, {NULL}
+};
+
+static const VerbOption add_options[] = {
+	{"key", 0, "KEY", "no second task with this key is added"},
+	{"sub-type", 0, "TEXT", "its sub_type"},
+	{"bucket", 0, "BUCKET", "its bucket"},
+	{"priority", 0, "N", "0, urgent, to 9"},
+	{"run-after", 0, "TIME", "not before: a time, or a duration from now"},
+	{NULL}
+};
+
+#define CHANGE_OPTIONS REASON, KEY, FILTERS, \
+	{"version", 0, "N", "change the task only in this version; without asking"}, \
+	{"dry-run", 0, NULL, "only count the tasks that match the filter"}, \
+	{"yes", 0, NULL, "do not ask; with a filter, --expect says how many tasks"}, \
+	{"expect", 0, "N", "change nothing unless the filter matches so many"}
+
+#define RUN_AFTER {"run-after", 0, "TIME", "when it runs: a time, or a duration from now"}
+
+static const VerbOption change_options[] = {CHANGE_OPTIONS, {NULL}};
+static const VerbOption later_options[] = {RUN_AFTER, CHANGE_OPTIONS, {NULL}};
 
 static const VerbOption errors_options[] = {TYPE, MAX, {NULL}};
 
@@ -104,37 +129,42 @@ static const VerbOption schedule_options[] = {
 
 const Verb	verbs[] = {
 	{"status", LOOK, "", "says what is wrong, and what to do", NULL, VIEWER, .run = status_run},
-	{"list", LOOK, "", "lists tasks, the newest first", list_options, VIEWER,
-		.sql = "SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status, t.state_time, t.tries, t.key, t.error"
-		" FROM twtasks.tasks t WHERE" FITS("t.type", "$1")
-		" AND ($2::text IS NULL OR t.state_time >=" MOMENT("$2") ")"
-		" AND ($3::text IS NULL OR t.status = ANY (string_to_array(upper($3), ',')::twtasks.task_status[]))"
-		" AND ($4::text IS NULL OR t.bucket = $4)"
-		" AND ($5::text IS NULL OR position(lower($5) IN lower(t.error)) > 0)"
-		" ORDER BY t.id DESC LIMIT coalesce($6::integer, 50)",
-	.params = {"type", "since", "status", "bucket", "error", "max"}},
+	{"why", LOOK, "[ID]", "says why a task does not run, and what would change that", task_options, VIEWER, .run = why_run},
+	{"list", LOOK, "", "lists tasks, the newest first", list_options, VIEWER, .run = list_run},
 	{"show", LOOK, "[ID]", "shows a task, without its data", task_options, VIEWER,
-		.sql = "SELECT t.* FROM twtasks.tasks t WHERE t.id =" TASK_ID,
-	.params = {TASK_PARAMS}, .none = NO_TASK, .is_record = true},
+		.sql = "SELECT t.* FROM twtasks.tasks t WHERE t.id =" SQL_TASK_ID,
+	.params = {"ID", "key"}, .none = NO_TASK, .is_record = true},
 	{"life", LOOK, "[ID]", "shows what happened to a task, in order", task_options, VIEWER,
 		.sql = "SELECT h.at, h.event, h.version, h.status, h.actor, h.reason FROM twtasks.task_history h"
-		" WHERE h.task_id =" TASK_ID "ORDER BY h.at, h.version",
-	.params = {TASK_PARAMS}, .none = NO_TASK},
+		" WHERE h.task_id =" SQL_TASK_ID "ORDER BY h.at, h.version",
+	.params = {"ID", "key"}, .none = NO_TASK},
 	{"errors", LOOK, "", "counts the tasks in ERROR by the shape of their error", errors_options, VIEWER,
 		.sql = "SELECT e.shape, count(*) AS tasks, min(e.type) AS type, min(e.state_time) AS first_seen,"
 		" max(e.state_time) AS last_seen, (array_agg(e.id ORDER BY e.state_time DESC))[1] AS example"
 		" FROM (SELECT t.id, t.type, t.state_time, regexp_replace(left(t.error, 200), '[0-9]+', 'N', 'g') AS shape"
-		" FROM twtasks.error_tasks t WHERE" FITS("t.type", "$1") ") e"
+		" FROM twtasks.error_tasks t WHERE" SQL_FITS("t.type", "$1") ") e"
 		" GROUP BY e.shape ORDER BY 2 DESC, 1 LIMIT coalesce($2::integer, 50)",
 	.params = {"type", "max"}},
 	{"audit", LOOK, "", "lists changes of tasks by hand, the newest first", audit_options, VIEWER,
 		.sql = "SELECT a.at, a.actor, a.action, a.task_id, a.from_status, a.to_status, a.reason FROM twtasks.audit a"
-		" WHERE ($1::text IS NULL OR a.at >=" MOMENT("$1") ")"
+		" WHERE ($1::text IS NULL OR a.at >=" SQL_PAST("$1") ")"
 		" ORDER BY a.id DESC LIMIT coalesce($2::integer, 50)",
 	.params = {"since", "max"}},
 	{"nodes", LOOK, "", "lists the sidecars", NULL, VIEWER,
 		.sql = "SELECT n.name, n.incarnation, n.started, n.heartbeat, n.ended, to_jsonb(n.buckets) AS buckets, to_jsonb(n.types) AS types"
 	" FROM twtasks.nodes n ORDER BY n.ended DESC NULLS FIRST, n.name"},
+	{"wait", LOOK, "[ID]", "waits until a task is over; done if it is DONE", wait_options, VIEWER, .run = wait_run},
+	{"resume", CHANGE, "[ID]", "runs tasks again that are in ERROR, or now", change_options, OPERATOR, "reason", .run = change_run},
+	{"reschedule", CHANGE, "[ID]", "gives tasks that wait another time", later_options, OPERATOR, "reason", .run = change_run},
+	{"cancel", CHANGE, "[ID]", "cancels tasks; a handler that runs is asked to stop", change_options, OPERATOR, "reason", .run = change_run},
+	{"fail", CHANGE, "[ID]", "gives up tasks in ERROR", change_options, OPERATOR, "reason", .run = change_run},
+	{"hold", CHANGE, "[ID]", "keeps tasks from running until they are released", change_options, OPERATOR, "reason", .run = change_run},
+	{"release", CHANGE, "[ID]", "lets held tasks go on", later_options, OPERATOR, "reason", .run = change_run},
+	{"reopen", CHANGE, "[ID]", "runs tasks again that are FAILED or CANCELLED", later_options, OPERATOR, "reason", .run = change_run},
+	{"add", CHANGE, "TYPE [DATA]", "adds a task, with its data as JSON", add_options, "twtasks_producer",
+		.sql = "SELECT a.* FROM twtasks.add_task($1, $2::jsonb, key => $3, sub_type => $4, bucket => $5,"
+		" priority => $6::integer, run_after =>" SQL_FUTURE("$7") ") a",
+	.params = {"TYPE", "DATA", "key", "sub-type", "bucket", "priority", "run-after"}, .is_record = true},
 	{"pause", STEER, "[TYPE]", "starts no task of a type, of types that begin so and a *, or of a bucket",
 		pause_options, OPERATOR, "reason",
 		.sql = "SELECT CASE WHEN $2::text IS NULL THEN twtasks.pause_type($1, $3) ELSE twtasks.pause_bucket($2, $3) END AS paused",

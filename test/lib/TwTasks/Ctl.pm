@@ -38,6 +38,22 @@ sub run
 	return ($? >> 8, $out, $err, $? & 127);
 }
 
+# The same, and does something when the program asks a question, before the yes.
+sub run_between
+{
+	my ($self, $arguments, $between) = @_;
+	my ($in, $out, $err) = ('', '', '');
+	my $run = IPC::Run::start(
+		[ program(), '-w', '-d', $self->{node}->connstr('postgres') . ($self->{role} ? " user=$self->{role}" : ''), @$arguments ],
+		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
+
+	$run->pump until $out =~ /\[y\/N\]/;
+	$between->();
+	$in .= "y\n";
+	$run->finish;
+	return ($? >> 8, $out, $err);
+}
+
 # Checks the exit status; returns output and messages.
 sub ends
 {

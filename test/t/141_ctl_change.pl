@@ -1,0 +1,133 @@
+# 141_ctl_change.pl -- changes of tasks with twtasksctl: one by the version that was
+# shown, many by a filter whose preview is true, and nothing without a yes.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ctl;
+
+my $node = TwTasks::Cluster->create('main');
+
+$node->value(<<'SQL');
+	CREATE ROLE operator LOGIN IN ROLE twtasks_operator;
+	CREATE ROLE viewer LOGIN IN ROLE twtasks_viewer;
+SQL
+my $ctl = TwTasks::Ctl->new($node, 'operator');
+my $producer = TwTasks::Ctl->new($node, 'producer');
+my $reason = [ '--reason', 'a test' ];
+
+sub audited
+{
+	return $node->value('SELECT count(*) FROM twtasks.audit');
+}
+
+# ---- one ----
+
+my $id = $producer->json(0, [ 'add', 'ONE', '{"n": 1}', '--key', 'one', '--run-after', '2h' ])->{task_id};
+
+is($node->status_of($id), 'WAITING', 'a task is added for later');
+$ctl->ends(2, [ 'hold', $id ], 'a change needs a reason');
+$ctl->ends(2, [ 'hold', @$reason ], 'a change needs an id or a filter');
+$ctl->ends(2, [ 'hold', $id, '--type', '*', @$reason ], 'and not both');
+my ($out, $err) = $ctl->ends(1, [ 'hold', $id, @$reason ], 'without an answer nothing is changed');
+
+like($out, qr/^would hold \Q$id\E of type ONE: WAITING since \S+ \S+, version 0\. Continue\? \[y\/N\] $/, 'the task is shown');
+like($err, qr/nothing was changed/, 'it says that nothing was changed');
+$ctl->ends(1, [ 'hold', $id, @$reason ], 'nor after a no', input => "n\n");
+is($node->status_of($id), 'WAITING', 'the task is as it was');
+$ctl->ends(0, [ 'hold', '--key', 'one', @$reason ], 'a yes holds it', input => "y\n");
+is($node->status_of($id), 'HELD', 'the task is held');
+my $refused = $ctl->json(1, [ 'hold', $id, '--yes', @$reason ], 'a held task is not held again');
+
+is($refused->{result}, 'wrong_status', 'why it was not');
+is($ctl->json(1, [ 'release', $id, '--version', 0, '--run-after', '1h', @$reason ])->{result},
+	'wrong_version', 'another version than the one that was seen');
+is($ctl->json(0, [ 'release', $id, '--version', 1, '--run-after', '1h', @$reason ])->{result},
+	'changed', 'the version that was seen');
+is($node->value("SELECT next_event_time > clock_timestamp() + interval '50 min' FROM twtasks.tasks WHERE id = '$id'"),
+	't', 'a duration is from now on');
+$ctl->ends(0, [ 'reschedule', $id, '--run-after', '2100-01-01', '--yes', @$reason ]);
+$ctl->ends(0, [ 'cancel', $id, '--yes', @$reason ]);
+$ctl->ends(0, [ 'reopen', $id, '--run-after', '2100-01-01', '--yes', @$reason ]);
+$ctl->ends(0, [ 'resume', $id, '--yes', @$reason ]);
+$ctl->ends(0, [ 'hold', $id, '--yes', @$reason ]);
+$ctl->ends(0, [ 'cancel', $id, '--yes', @$reason ]);
+$ctl->ends(1, [ 'fail', $id, '--yes', @$reason ], 'a cancelled task cannot be given up');
+is(audited(), 8, 'the audit has each change, and no other');
+$ctl->ends(1, [ 'resume', '--key', 'none', @$reason ], 'no such task');
+
+# ---- many ----
+
+$node->add_many('MANY|A', 2500, 2500);
+$node->add_many('MANY|B', 30, 30);
+$node->add_many('OTHER', 5, 5);
+my $before = audited();
+
+($out) = $ctl->ends(0, [ 'hold', '--type', 'MANY|*', '--dry-run', @$reason ]);
+is($out, "would hold 2530 tasks: MANY|A in SUBMITTED 2500, MANY|B in SUBMITTED 30. \n", 'a preview');
+$ctl->ends(2, [ 'hold', '--type', 'MANY|*', '--yes', @$reason ], '--yes needs the number that is expected');
+(undef, $err) = $ctl->ends(1, [ 'hold', '--type', 'MANY|*', '--yes', '--expect', 2529, @$reason ], 'another number than expected');
+like($err, qr/matches 2530 tasks, and not 2529: nothing was changed/, 'it names both numbers');
+$ctl->ends(1, [ 'hold', '--type', 'MANY|*', @$reason ], 'no without an answer');
+is(audited(), $before, 'nothing was changed so far');
+($out) = $ctl->ends(0, [ 'hold', '--type', 'MANY|*', @$reason ], 'all in batches', input => "y\n");
+like($out, qr/^would hold 2530 tasks.*2530 changed\. Audit: twtasksctl audit --since 1min\n$/s, 'counts of what was done');
+is(audited() - $before, 2530, 'the audit has each of them');
+is($node->tasks("type = 'OTHER' AND status = 'SUBMITTED'"), 5, 'no other task was changed');
+my $document = $ctl->json(0, [ 'release', '--type', 'MANY|B', '--status', 'held', '--yes', '--expect', 30, @$reason ]);
+
+is_deeply($document, {
+		would_change => 30,
+		groups => [ { type => 'MANY|B', status => 'HELD', tasks => 30 } ],
+		results => { changed => 30 } },
+	'the document of a change');
+$document = $ctl->json(0, [ 'resume', '--type', 'NONE', @$reason ]);
+is($document->{would_change}, 0, 'a filter that matches none');
+is(scalar @{ $ctl->json(0, [ 'audit', '--max', 7 ]) }, 7, 'the audit can be read');
+
+# A filter is data.
+$ctl->json(0, [ 'cancel', '--error', "'; DROP TABLE twtasks.task; --", @$reason ]);
+is($node->tasks("type = 'OTHER'"), 5, 'a filter is not SQL');
+
+# ---- what the preview did not show ----
+
+my $race = $node->add_task('RACE');
+my $session = $node->session;
+my @race = ('cancel', '--type', 'RACE', '--yes', '--expect', 1, @$reason);
+
+$session->query('BEGIN');
+$session->query("SELECT FROM twtasks.task WHERE id = '$race' FOR UPDATE");
+is_deeply($ctl->json(1, \@race)->{results}, { busy => 1 }, 'a task that another session holds is told of');
+$session->query('ROLLBACK');
+$ctl->ends(0, \@race, 'and changed later');
+
+$node->add_many('LATE', 3, 3);
+my ($status, $said) = $ctl->run_between([ 'hold', '--type', 'LATE', @$reason ], sub { $node->add_many('LATE', 2, 2) });
+
+is($status, 0, 'a change while others add tasks');
+like($said, qr/would hold 3 tasks.*\n?3 changed/s, 'it changes the tasks that it showed');
+is($node->tasks("type = 'LATE' AND status = 'SUBMITTED'"), 2, 'and no task that came later');
+
+# ---- wait, why, list ----
+
+(undef, $err) = $ctl->ends(1, [ 'wait', $race ], 'a cancelled task is over');
+like($err, qr/^CANCELLED, version 1/, 'wait tells the state');
+my $open = $node->add_task('OPEN');
+
+(undef, $err) = $ctl->ends(1, [ 'wait', $open, '--for', '1ms' ], 'a wait has an end');
+like($err, qr/not over after 1ms/, 'a wait says that it is over');
+($out) = $ctl->ends(0, [ 'why', $open ]);
+like($out, qr/no node|no sidecar/i, 'why says in a sentence why a task does not run');
+is($ctl->json(0, [ 'why', $open ])->{reason}, 'no node', 'why has the columns of the function');
+my $page = $ctl->json(0, [ 'list', '--type', 'MANY|*', '--max', 40 ]);
+
+is(scalar @{ $page->{tasks} }, 40, 'a page of tasks');
+is($page->{is_complete}, JSON::PP::false, 'there are more');
+my $next = $ctl->json(0, [ 'list', '--type', 'MANY|*', '--max', 40, '--after', $page->{cursor} ]);
+
+isnt($next->{tasks}[0]{id}, $page->{tasks}[0]{id}, 'the next page');
+($out) = $ctl->ends(0, [ 'list', '--type', 'MANY|*', '--max', 1 ]);
+like($out, qr/^looked at \d+ tasks, back to .*; go on with --after [0-9a-f]+$/m, 'how far it looked, and how to go on');
+done_testing();

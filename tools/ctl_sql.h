@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * ctl_sql.h
+ *		Pieces of SQL that several verbs have.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_CTL_SQL_H
+#define TWT_CTL_SQL_H
+
+#define SQL_IS_DURATION(n) n " ~ '^[0-9]+ *[a-z]+$'"
+
+/* A duration stands for the time so long ago. */
+#define SQL_PAST(n) " CASE WHEN " SQL_IS_DURATION(n) " THEN twtasks.clock() - " n "::interval" \
+	" ELSE " n "::timestamptz END "
+
+/* A duration stands for the time after it. */
+#define SQL_FUTURE(n) " CASE WHEN " SQL_IS_DURATION(n) " THEN twtasks.clock() + " n "::interval" \
+	" ELSE " n "::timestamptz END "
+
+/* The statuses in a list with commas. */
+#define SQL_STATUSES(n) " string_to_array(upper(" n "), ',')::twtasks.task_status[] "
+
+/* The task that ID or --key names, as the first two parameters. */
+#define SQL_TASK_ID " coalesce($1::uuid, twtasks.id_of($2)) "
+
+/* Whether a column fits a type, or the beginning of types and a star. */
+#define SQL_FITS(column, n) " CASE WHEN " n "::text IS NULL THEN true" \
+	" WHEN right(" n ", 1) = '*' THEN starts_with(" column ", left(" n ", -1)) ELSE " column " = " n " END "
+
+#endif							/* TWT_CTL_SQL_H */
