@@ -52,6 +52,7 @@ install: all ## installs them, with sudo where needed
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C tools PG_CONFIG='$(PG_CONFIG)' install
+	$(SUDO) $(MAKE) -C share install
 	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' install; done
 
 uninstall: ## removes them
@@ -59,6 +60,7 @@ uninstall: ## removes them
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' uninstall
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' uninstall
 	$(SUDO) $(MAKE) -C tools PG_CONFIG='$(PG_CONFIG)' uninstall
+	$(SUDO) $(MAKE) -C share uninstall
 	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' uninstall; done
 
 demo: ## shows a task's life on a server of its own; installs what is missing
