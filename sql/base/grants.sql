@@ -71,7 +71,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.wait_for_task, twtasks.wait_until_idle
 	TO twtasks_tester;
 
-GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_tasks, twtasks.find_stuck,
+GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_tasks(integer), twtasks.count_tasks(integer, integer), twtasks.find_stuck,
 	twtasks.blockers, twtasks.id_of, twtasks.list_tasks, twtasks.error_groups
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT EXECUTE ON FUNCTION twtasks.metrics TO twtasks_worker, twtasks_operator, twtasks_viewer;

@@ -100,3 +100,6 @@ DROP FUNCTION twtasks.change_tasks(
 DROP FUNCTION twtasks_internal.find_tasks(
 	text, text, text, twtasks.task_status[], text, timestamptz, timestamptz, boolean, integer);
 DROP FUNCTION twtasks_internal.check_filter(text, text, twtasks.task_status[], timestamptz, integer);
+
+/* A bound of groups. */
+DROP FUNCTION twtasks_internal.count_queued(integer, timestamptz);

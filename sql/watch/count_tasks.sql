@@ -1,5 +1,5 @@
 /*
- * twtasks.count_tasks(cap)
+ * twtasks.count_tasks(cap integer, groups integer)
  *
  *		Counts live tasks by bucket, type and status.  Reads only a part of the
  *		tasks, so that it is quick however many there are.
@@ -9,9 +9,11 @@
  *						type and priority in the queue; also of tasks that wait for
  *						a time, and of tasks in ERROR or HELD.  Three times cap is
  *						the limit for the whole queue, but three tasks of each
- *						group are counted in any case.  The limit for groups is
- *						10,000, or cap if it is larger.  NULL: count all, which
+ *						group are counted in any case.  NULL: count all, which
  *						reads the whole live table
+ *		groups			the most groups that are looked at, 1 to 1000000; each costs
+ *						one descent of an index.  NULL: 10,000, or cap if it is
+ *						larger
  *
  * Returns
  *		bucket, type, status
@@ -25,13 +27,14 @@
  *		newest			state_time of the newest counted task
  *
  * Errors
- *		22023			cap is less than 1
+ *		22023			cap is less than 1, or groups is out of range
  *
  * Locks		none
- * Example		SELECT * FROM twtasks.count_tasks(NULL) WHERE type = 'PAYOUT';
+ * Example		SELECT * FROM twtasks.count_tasks(100, groups => 100000);
  */
 CREATE FUNCTION twtasks.count_tasks(
-	cap integer DEFAULT 10000,
+	cap integer,
+	groups integer,
 	OUT bucket text,
 	OUT type text,
 	OUT status twtasks.task_status,
@@ -50,6 +53,9 @@ BEGIN
 		RAISE EXCEPTION 'cap must be at least 1, not %', cap
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'NULL counts all tasks, however many there are.';
+	ELSIF groups NOT BETWEEN 1 AND 1000000 THEN
+		RAISE EXCEPTION 'groups must be between 1 and 1000000, not %', groups
+			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	IF cap IS NULL THEN
 		RETURN QUERY
@@ -61,7 +67,7 @@ BEGIN
 		SELECT c.bucket, c.type, c.status, sum(c.tasks)::bigint, bool_or(c.capped),
 			   min(c.oldest), max(c.most_tries), max(c.newest)
 		FROM (SELECT q.bucket, q.type, q.status, q.tasks, q.capped, q.oldest, q.most_tries, q.newest
-			  FROM twtasks_internal.count_queued(cap, twtasks.clock()) q
+			  FROM twtasks_internal.count_queued(cap, twtasks.clock(), coalesce(groups, greatest(cap, 10000))) q
 			  UNION ALL
 			  SELECT n.* FROM twtasks_internal.count_not_queued(cap) n) c
 		GROUP BY c.bucket, c.type, c.status;
@@ -69,7 +75,29 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.count_queued(cap, moment)
+ * twtasks.count_tasks(cap integer)
+ *
+ *		As count_tasks(cap, groups), with the usual bound of groups.
+ *
+ * Example		SELECT * FROM twtasks.count_tasks(NULL) WHERE type = 'PAYOUT';
+ */
+CREATE FUNCTION twtasks.count_tasks(
+	cap integer DEFAULT 10000,
+	OUT bucket text,
+	OUT type text,
+	OUT status twtasks.task_status,
+	OUT tasks bigint,
+	OUT capped boolean,
+	OUT oldest timestamptz,
+	OUT most_tries integer,
+	OUT newest timestamptz)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT c.* FROM twtasks.count_tasks(cap, NULL) c $$;
+
+/*
+ * twtasks_internal.count_queued(cap, moment, groups)
  *
  *		As count_tasks(), for tasks in the index of the queue: SUBMITTED, or
  *		PROCESSING and not accepted.  A row for each bucket, type, priority and
@@ -81,7 +109,7 @@ END $$;
  *		newest_late		the last time at which one of them should have
  */
 CREATE FUNCTION twtasks_internal.count_queued(
-	cap integer, moment timestamptz,
+	cap integer, moment timestamptz, groups integer DEFAULT 10000,
 	OUT bucket text, OUT type text, OUT status twtasks.task_status,
 	OUT tasks bigint, OUT capped boolean, OUT oldest timestamptz, OUT most_tries integer,
 	OUT newest timestamptz, OUT late bigint, OUT newest_late timestamptz)

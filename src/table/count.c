@@ -37,7 +37,7 @@
 /* The total in units of cap, and the tasks of each group that are certain. */
 #define SHARES 3
 
-/* A small cap does not hide groups: each costs one descent. */
+/* A small cap does not hide groups, unless the caller bounds them: each costs one descent. */
 #define LEAST_GROUPS 10000
 
 /* We read no column of the task beyond this one. */
@@ -273,7 +273,8 @@ look_at_queue(FunctionCallInfo fcinfo, Look *look)
 	InitMaterializedSRF(fcinfo, 0);
 	look->results = (ReturnSetInfo *) fcinfo->resultinfo;
 	look->cap = PG_GETARG_INT32(0);
-	look->most_groups = Max(look->cap, look->most_groups);
+	if (look->most_groups == 0)
+		look->most_groups = look->cap;
 	look->submitted = rows_label("task_status", "SUBMITTED");
 	queued_open(&look->queued);
 	look->row = look->queued.row;
@@ -352,8 +353,10 @@ TWT_FUNCTION(twt_count_queued);
 Datum
 twt_count_queued(PG_FUNCTION_ARGS)
 {
-	Look		look = {.visit = count_row, .most_groups = LEAST_GROUPS, .moment = PG_GETARG_TIMESTAMPTZ(1)};
+	Look		look = {.visit = count_row, .moment = PG_GETARG_TIMESTAMPTZ(1)};
 
+	/* SQL of 1.0 names no bound of groups. */
+	look.most_groups = PG_NARGS() > 2 ? PG_GETARG_INT32(2) : Max(PG_GETARG_INT32(0), LEAST_GROUPS);
 	look_at_queue(fcinfo, &look);
 	for (int64 i = 0; i < look.ngroups; i++)
 	{

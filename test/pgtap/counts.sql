@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(41);
+SELECT plan(46);
 SET LOCAL TimeZone = 'UTC';
 
 -- Rows of the table that were read since the last call.
@@ -67,6 +67,11 @@ SELECT is(pg_temp.counted('MANY', 100), '{"SUBMITTED": [104, true]}', 'count_tas
 SELECT cmp_ok(pg_temp.rows_read(), '<', 600::bigint, 'count_tasks: a cap bounds the rows that are read');
 SELECT is(pg_temp.counted('FEW', 3), '{"SUBMITTED": [3, true]}', 'count_tasks: a small cap is obeyed');
 SELECT is(pg_temp.counted('MANY', NULL), '{"SUBMITTED": [120004, false]}', 'count_tasks: a count without a cap is exact');
+SELECT is((SELECT string_agg(DISTINCT type, ' ' ORDER BY type) FROM twtasks.count_tasks(100, 2) WHERE status = 'SUBMITTED'), 'FEW LATE', 'count_tasks: groups bounds the groups of the queue');
+SELECT is((SELECT bool_or(capped) FROM twtasks.count_tasks(100000000, groups => 1) WHERE status = 'SUBMITTED'), true, '... and the last one says that there are more');
+SELECT is((SELECT count(*) FROM twtasks.count_tasks(100, groups => 20000)), 7::bigint, 'count_tasks: a large bound of groups shows all');
+SELECT is((SELECT count(*) FROM twtasks.count_tasks(NULL, NULL)), 7::bigint, 'count_tasks: without bounds too');
+SELECT throws_ok('SELECT * FROM twtasks.count_tasks(1, 0)', '22023', 'groups must be between 1 and 1000000, not 0', 'count_tasks: no group is refused');
 SELECT throws_ok('SELECT * FROM twtasks.count_tasks(0)', '22023', 'cap must be at least 1, not 0', 'count_tasks: a cap of 0 is refused');
 
 -- stuck_tasks.

@@ -84,8 +84,8 @@ CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
 FROM unnest('{producer,worker,web,operator,viewer,tester,nobody}'::text[]) r;
 
--- Overloaded are add_tasks and check_function; seven sequences, two schemas.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 3 + (SELECT count(*) FROM readers)::integer + 7 + 2) * 7 + 24);
+-- Overloaded are add_tasks, check_function and count_tasks; seven sequences, two schemas.
+SELECT plan(((SELECT count(*) FROM callers)::integer + 4 + (SELECT count(*) FROM readers)::integer + 7 + 2) * 7 + 24);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
