@@ -425,6 +425,7 @@ sidecar_open(Loop *loop, Config *config)
 	faults_watch(sidecar->faults, listeners_add_troubles, sidecar->listeners);
 	faults_watch(sidecar->faults, election_add_trouble, sidecar->election);
 	faults_watch(sidecar->faults, feed_add_troubles, sidecar->feed);
+	faults_watch(sidecar->faults, execute_add_crashes, sidecar->execute);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sdnotify_watch_open(loop);

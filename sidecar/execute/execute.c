@@ -480,3 +480,20 @@ execute_trouble(void *arg, int handler)
 		return NULL;
 	return lane->kind->trouble(lane->runner);
 }
+
+void
+execute_add_crashes(void *arg, json_t *list)
+{
+	const Execute *execute = arg;
+
+	for (int i = 0; i < execute->nlanes; i++)
+	{
+		const Lane *lane = execute->lanes[i];
+		const char *crash = lane->runner == NULL || lane->kind->crashes == NULL ? NULL :
+			lane->kind->crashes(lane->runner);
+
+		if (crash != NULL)
+			json_array_append_new(list, json_sprintf("worker \"%s\" ends again and again, with its tasks: %s",
+													 handler_config(lane->handler)->types[0], crash));
+	}
+}

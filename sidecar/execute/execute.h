@@ -17,6 +17,8 @@
 #ifndef TWT_EXECUTE_H
 #define TWT_EXECUTE_H
 
+#include <jansson.h>
+
 #include "execute/handler.h"
 #include "execute/runner.h"
 
@@ -70,6 +72,9 @@ extern void execute_drain(Execute *execute);
  * The argument is an Execute.
  */
 extern const char *execute_trouble(void *execute, int handler);
+
+/* Adds a text for each handler whose processes crash again and again: a FaultsAdd. */
+extern void execute_add_crashes(void *execute, json_t *list);
 
 /*
  * The drain took too long: ends all running tasks without verdicts, so their stuck

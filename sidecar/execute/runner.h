@@ -134,6 +134,12 @@ typedef struct HandlerKind
 	const char *(*trouble) (const Runner *runner);
 
 	/*
+	 * Its processes end again and again, each with its tasks: the last end;
+	 * NULL: they do not, or there are none.
+	 */
+	const char *(*crashes) (const Runner *runner);
+
+	/*
 	 * A drain begins: from now on, tasks that wait for a process are released
 	 * at once.  NULL: none wait.
 	 */

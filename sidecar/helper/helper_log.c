@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
+#include "base/output.h"
 #include "helper/helper_log.h"
 
 #define LINE_MAX_BYTES 1024
@@ -26,6 +27,7 @@ struct HelperLog
 								 * unfinished */
 	int64		paid_until_us;	/* the state of the bucket: see may_log() */
 	int64		left_out;		/* lines dropped since the last logged one */
+	Output		kept;			/* the last bytes */
 };
 
 HelperLog *
@@ -41,6 +43,7 @@ helper_log_new(Loop *loop, const char *name)
 void
 helper_log_free(HelperLog *log)
 {
+	output_clear(&log->kept);
 	pfree(log);
 }
 
@@ -84,6 +87,7 @@ helper_log_add(HelperLog *log, int pid, const char *bytes, size_t len)
 {
 	const char *end = bytes + len;
 
+	output_add(&log->kept, bytes, len);
 	while (bytes < end)
 	{
 		const char *newline = memchr(bytes, '\n', end - bytes);
@@ -117,4 +121,24 @@ void
 helper_log_begin(HelperLog *log)
 {
 	log->len = log->last_len = 0;
+	helper_log_keep(log, 0);
+}
+
+void
+helper_log_keep(HelperLog *log, size_t max)
+{
+	output_clear(&log->kept);
+	output_init(&log->kept, max);
+}
+
+void
+helper_log_append(const HelperLog *log, StringInfo out)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	output_append(&log->kept, &text);
+	if (text.len > 0)
+		appendStringInfo(out, ": %s", text.data);
+	pfree(text.data);
 }

@@ -142,6 +142,18 @@ resident_last_words(const Resident *resident, int *len)
 	return helper_log_last(resident->log, len);
 }
 
+void
+resident_keep_words(Resident *resident, size_t max)
+{
+	helper_log_keep(resident->log, max);
+}
+
+void
+resident_add_words(const Resident *resident, StringInfo out)
+{
+	helper_log_append(resident->log, out);
+}
+
 /* ---- trouble ---- */
 
 void

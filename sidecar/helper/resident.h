@@ -152,6 +152,12 @@ extern void resident_look_in(Resident *resident, int64 delay_us);
 /* The last line of its stderr, without an end; *len is 0 if there was none. */
 extern const char *resident_last_words(const Resident *resident, int *len);
 
+/* From now on keeps the end of this process's stderr, at most max bytes; forgets the rest. */
+extern void resident_keep_words(Resident *resident, size_t max);
+
+/* Appends ": " and what is kept; nothing if it wrote nothing. */
+extern void resident_add_words(const Resident *resident, StringInfo out);
+
 /* ---- its input ---- */
 
 extern LineWriter *resident_input(Resident *resident);

@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(84);
+SELECT plan(85);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -74,6 +74,8 @@ UPDATE twtasks.node SET faults = '{"listener \"a\", partition 0 of topic \"t\": 
 SELECT matches(pg_temp.warned(), '^listener in trouble: node ".*": listener "a", partition 0 of topic "t": no right$', 'a listener in trouble');
 UPDATE twtasks.node SET faults = '{"helper \"triggers\": was ended by signal 9 (Killed)"}' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^helper in trouble: node ".*": helper "triggers": was ended by signal 9 \(Killed\)$', 'a helper in trouble');
+UPDATE twtasks.node SET faults = '{"worker \"PAY\" ends again and again, with its tasks: exited with status 1: boom"}' WHERE incarnation = pg_temp.node();
+SELECT matches(pg_temp.warned(), '^worker crashes: node ".*": worker "PAY" ends again and again, with its tasks: exited with status 1: boom$', 'a worker that crashes again and again');
 UPDATE twtasks.node SET faults = '{"listener \"a\", partition 0 of topic \"t\": no right"}' WHERE incarnation = pg_temp.node();
 SELECT twtasks.reset_listener(l, 't', p, 5, session_user) FROM (VALUES ('a', 0), ('a', 1), ('ab', 0)) v(l, p) \g /dev/null
 SELECT is((SELECT string_agg(concat_ws(' ', listener, partition, problem), ', ' ORDER BY listener, partition) FROM twtasks.listeners), 'a 0 no right, a 1, ab 0',

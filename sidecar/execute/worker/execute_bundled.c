@@ -118,6 +118,7 @@ static const Option http_options[] = {
 	.stop_task = worker_stop_task, \
 	.cancel_task = worker_cancel_task, \
 	.trouble = worker_trouble, \
+	.crashes = worker_crashes, \
 	.give_back = worker_give_back, \
 	.close = worker_close
 

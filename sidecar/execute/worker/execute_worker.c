@@ -203,6 +203,7 @@ worker_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone do
 	runner->setup.gate = &parts->gate;
 	runner->setup.done = done;
 	runner->setup.done_arg = done_arg;
+	runner->setup.crashes = crashes_new();
 	dlist_init(&runner->waiting);
 	dlist_init(&runner->stopped);
 
@@ -267,6 +268,12 @@ worker_trouble(const Runner *runner)
 	return find_trouble(runner, false);
 }
 
+const char *
+worker_crashes(const Runner *runner)
+{
+	return crashes_text(runner->setup.crashes, loop_now_us(runner->setup.loop));
+}
+
 void
 worker_give_back(Runner *runner)
 {
@@ -296,6 +303,7 @@ worker_close(Runner *runner)
 		worker_process_free(process, Max(left_us, 0) / 1000);
 	}
 	loop_timer_free(runner->trial);
+	crashes_free(runner->setup.crashes);
 	pfree(runner->processes);
 	loop_defer_free(loop, runner);
 }
@@ -339,6 +347,7 @@ const HandlerKind handler_worker = {
 	.stop_task = worker_stop_task,
 	.cancel_task = worker_cancel_task,
 	.trouble = worker_trouble,
+	.crashes = worker_crashes,
 	.give_back = worker_give_back,
 	.close = worker_close
 };

@@ -18,6 +18,7 @@ extern void worker_start(Runner *runner, Task *task);
 extern void worker_stop_task(Runner *runner, Task *task, const char *why);
 extern void worker_cancel_task(Runner *runner, Task *task, const char *why);
 extern const char *worker_trouble(const Runner *runner);
+extern const char *worker_crashes(const Runner *runner);
 extern void worker_give_back(Runner *runner);
 extern void worker_close(Runner *runner);
 

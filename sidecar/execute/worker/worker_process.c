@@ -111,6 +111,8 @@ worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 {
 	const RunnerGate *gate = process->setup->gate;
 
+	if (worker_process_load(process) == 0)
+		resident_keep_words(process->resident, process->setup->config->max_output);
 	task->run = process;
 	process->given_under = incarnation;
 	flights_add(process->flights, task, lines_position(process->input), now(process));
@@ -265,6 +267,7 @@ finish(WorkerProcess *process, Task *task, const WorkerReply *reply)
 	report(process, task, &verdict);
 	pfree(why);
 	resident_was_useful(process->resident);
+	crashes_clear(process->setup->crashes);
 	watch_stops(process);
 	end_idle(process);
 }
@@ -427,6 +430,18 @@ judge_start(WorkerProcess *process, StringInfo message)
 	resident_set_trouble(process->resident, TROUBLE_UNFIT, pstrdup(message->data));
 }
 
+/* The process had tasks, and nobody ended it. */
+static void
+note_crash(WorkerProcess *process, const char *how)
+{
+	int			len;
+	const char *last = resident_last_words(process->resident, &len);
+	char	   *what = psprintf("%s%s%.*s", how, len > 0 ? ": " : "", len, last);
+
+	crashes_add(process->setup->crashes, what, now(process));
+	pfree(what);
+}
+
 static void
 on_end(void *arg, const ResidentEnd *end)
 {
@@ -434,12 +449,15 @@ on_end(void *arg, const ResidentEnd *end)
 	StringInfoData message;
 	Verdict		failed = {TASK_FAILURE};
 	bool		has_begun;
+	int			nplain;
 
 	initStringInfo(&message);
 	appendStringInfo(&message, "worker %s", end->reason != NULL ? end->reason : end->how);
 	failed.nlogged = message.len;
 	if (process->quote)
 		appendStringInfo(&message, ": \"%s\"", process->quote);
+	nplain = message.len;
+	resident_add_words(process->resident, &message);
 	failed.message = message.data;
 	has_begun = fail_tasks(process, &failed, end);
 	if (resident_is_to_end(process->resident))
@@ -447,7 +465,12 @@ on_end(void *arg, const ResidentEnd *end)
 	if (end->failure != NULL)
 		on_failure(process, end->failure);
 	else if (!has_begun)
+	{
+		message.data[message.len = nplain] = '\0';
 		judge_start(process, &message);
+	}
+	else if (end->reason == NULL)
+		note_crash(process, end->how);
 	pfree(message.data);
 	pfree(process->quote);
 	process->quote = NULL;

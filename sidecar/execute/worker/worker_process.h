@@ -16,7 +16,8 @@
  * We end a process that breaks the protocol, keeps a stopped task longer than
  * the grace, or closes a pipe and does not exit.  When a process is gone, its
  * tasks in flight fail; tasks that it cannot have begun are given back.  Complete
- * replies that came before an exit count.  If we ended the process, its
+ * replies that came before an exit count.  Tasks that may have begun keep the end of
+ * what the process has written to stderr since it had none in flight.  If we ended the process, its
  * verdicts come when its whole tree is gone.
  *
  *-------------------------------------------------------------------------
@@ -25,6 +26,7 @@
 #define TWT_WORKER_PROCESS_H
 
 #include "execute/runner.h"
+#include "execute/worker/crashes.h"
 
 typedef struct WorkerProcess WorkerProcess;
 
@@ -34,6 +36,7 @@ typedef struct WorkerSetup
 	Loop	   *loop;
 	const HandlerConfig *config;
 	const RunnerGate *gate;
+	Crashes    *crashes;
 	RunnerDone	done;
 	void	   *done_arg;
 } WorkerSetup;

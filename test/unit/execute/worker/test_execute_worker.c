@@ -221,7 +221,7 @@ test_reply_then_crash(void **state)
 							"[\"kill\"]]"), TASK_DONE, NULL);
 	wait_for(other);
 	assert_verdict(other, TASK_FAILURE,
-				   "worker was ended by signal 9 (Killed)");
+				   "worker was ended by signal 9 (Killed): no reply");
 }
 
 /* Nor does it matter how many there are, or whether we heard of the exit. */
