@@ -84,7 +84,7 @@ print_advice(const Session *session, const char *state)
 	if (strcmp(state, "42501") == 0)
 		print_right(session);
 	else if (strcmp(state, "3F000") == 0 || strcmp(state, "42P01") == 0 || strcmp(state, "42883") == 0)
-		fprintf(stderr, "hint: database \"%s\" may lack the extension twtasks, or have an older one:"
+		fprintf(stderr, "hint: database \"%s\" may lack the extension twtasks, or have an older one"
 				" twtasksctl doctor\n", PQdb(session->conn));
 	else if (strcmp(state, "57014") == 0)
 		fputs("hint: --timeout gives it more time\n", stderr);
@@ -172,8 +172,8 @@ must(const Session *session, const char *sql, int nvalues, const char *const *va
 	PQclear(result);
 }
 
-static PGresult *
-in_transaction(Session *session, const char *sql, int nvalues, const char *const *values)
+PGresult *
+session_try(Session *session, const char *sql, int nvalues, const char *const *values)
 {
 	const char *timeout = session->timeout;
 	PGresult   *result;
@@ -188,17 +188,11 @@ in_transaction(Session *session, const char *sql, int nvalues, const char *const
 PGresult *
 session_ask(Session *session, const char *sql, int nvalues, const char *const *values)
 {
-	PGresult   *result = in_transaction(session, sql, nvalues, values);
+	PGresult   *result = session_try(session, sql, nvalues, values);
 
 	if (!is_fine(result))
 		refuse(session, result);
 	return result;
-}
-
-PGresult *
-session_try(Session *session, const char *sql)
-{
-	return in_transaction(session, sql, 0, NULL);
 }
 
 /* ---- Start and end ---- */

@@ -41,9 +41,10 @@ extern PGresult *session_ask(Session *session, const char *sql, int nvalues,
 							 const char *const *values);
 
 /*
- * The same without parameters.  If the server refuses it, the result is the
- * refusal, whose PQresultStatus() is not PGRES_TUPLES_OK.
+ * The same; if the server refuses it, the result is the refusal, whose
+ * PQresultStatus() is not PGRES_TUPLES_OK.
  */
-extern PGresult *session_try(Session *session, const char *sql);
+extern PGresult *session_try(Session *session, const char *sql, int nvalues,
+							 const char *const *values);
 
 #endif							/* TWT_CTL_SESSION_H */

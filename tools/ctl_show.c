@@ -101,6 +101,14 @@ show_text(const PGresult *rows, int row, const char *column)
 	return text ? text_quote_line(text, strlen(text), MaxAllocSize) : pstrdup("");
 }
 
+char *
+show_refusal(const PGresult *refusal)
+{
+	const char *text = PQresultErrorField(refusal, PG_DIAG_MESSAGE_PRIMARY);
+
+	return text ? text_quote_line(text, strlen(text), MaxAllocSize) : pstrdup("no answer");
+}
+
 /* People read seconds; JSON has all digits. */
 static char *
 cell(const PGresult *rows, int row, int column)

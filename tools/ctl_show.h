@@ -34,6 +34,9 @@ extern const char *show_value(const PGresult *rows, int row, const char *column)
 /* The same, safe to print; "" if it is null (palloc'd). */
 extern char *show_text(const PGresult *rows, int row, const char *column);
 
+/* Why the server refused a statement, safe to print (palloc'd). */
+extern char *show_refusal(const PGresult *refusal);
+
 /* Prints and frees a document, with a line end. */
 extern void show_document(StringInfo out);
 

@@ -9,6 +9,7 @@
 
 #include "tools/change_verb.h"
 #include "tools/ctl_sql.h"
+#include "tools/doctor_verb.h"
 #include "tools/look_verbs.h"
 #include "tools/status_verb.h"
 #include "tools/steer_verb.h"
@@ -38,6 +39,10 @@
 #define DROP {"drop", 0, NULL, "remove it"}
 
 #define NO_TASK "there is no such task"
+
+static const VerbOption doctor_options[] = {
+	{"old", 0, "TIME", "a transaction is old after so long; 1h if left out"}, {NULL}
+};
 
 static const VerbOption task_options[] = {KEY, {NULL}};
 
@@ -129,6 +134,7 @@ static const VerbOption schedule_options[] = {
 
 const Verb	verbs[] = {
 	{"status", LOOK, "", "says what is wrong, and what to do", NULL, VIEWER, .run = status_run},
+	{"doctor", LOOK, "", "checks the installation", doctor_options, VIEWER, .run = doctor_run},
 	{"why", LOOK, "[ID]", "says why a task does not run, and what would change that", task_options, VIEWER, .run = why_run},
 	{"list", LOOK, "", "lists tasks, the newest first", list_options, VIEWER, .run = list_run},
 	{"show", LOOK, "[ID]", "shows a task, without its data", task_options, VIEWER,

@@ -44,6 +44,7 @@ my %verbs = (
 	show => [ 'viewer', 0, $failed ],
 	life => [ 'viewer', 0, '--key', 'order 1' ],
 	errors => [ 'viewer', 0 ],
+	doctor => [ 'viewer', 4 ],
 	why => [ 'viewer', 0, $failed ],
 	wait => [ 'viewer', 1, $failed ],
 	add => [ 'producer', 0, 'ADDED', '{"n": 1}' ],
@@ -63,7 +64,7 @@ my %verbs = (
 	bucket => [ 'operator', 0, 'pictures', '--concurrency', 2 ],
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
-my @order = qw(status why list show life errors audit nodes wait add resume reschedule cancel fail hold release reopen pause unpause limit policy bucket schedule);
+my @order = qw(status doctor why list show life errors audit nodes wait add resume reschedule cancel fail hold release reopen pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
 my ($help) = $super->ends(0, ['--help']);
