@@ -93,7 +93,7 @@ BEGIN
 		ORDER BY n.severity, n.opened, n.id LIMIT greatest(room, 0)));
 
 	SELECT count(*), min(n.severity) INTO held_back, worst FROM twtasks.incident n
-	WHERE n.resolved IS NULL AND n.told IS NULL AND n.refreshed = moment AND n.kind <> 'more'
+	WHERE n.resolved IS NULL AND n.told IS NULL AND n.kind <> 'more'
 	  AND twtasks_internal.silenced_until(n.kind, n.object) IS NULL;
 	UPDATE twtasks.incident i
 	SET refreshed = CASE WHEN held_back > 0 THEN moment ELSE i.refreshed END,

@@ -31,6 +31,10 @@ AS $$
 		   'or tasks finish in finished_task_other'
 	FROM twtasks.duty d WHERE d.problem IS NOT NULL AND d.name IN ('make_partitions', 'clean_tasks')
 	UNION ALL
+	SELECT 'incidents fail', d.failed_since, format('%s: %s', d.name, d.problem),
+		   'do what the problem asks for; until then nobody hears of new incidents'
+	FROM twtasks.duty d WHERE d.problem IS NOT NULL AND d.name = 'judge_incidents'
+	UNION ALL
 	SELECT 'large default partition', NULL, format('twtasks.finished_task_other has %s, which each new partition of the history '
 												   'reads under a lock that stops finishes', pg_size_pretty(s.size)),
 		   'nothing, if it has at most 28 days and none of them has a partition: the leader makes it their partition when today '

@@ -52,7 +52,11 @@ SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_part,hist
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{judge_incidents,next_incidents,note_sent}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{incident_rules,warned_incidents,counted_incidents,still_incidents,named_incidents,find_incidents,note_incidents,tell_incidents,clean_incidents,judge_now}'::text[]) f
+SELECT f, '{}'::text[] FROM unnest('{incident_rules,warned_incidents,counted_incidents,still_incidents,named_incidents,find_incidents,note_incidents,tell_incidents,clean_incidents,judge_now,check_reason}'::text[]) f
+UNION ALL
+SELECT f, '{operator}'::text[] FROM unnest('{acknowledge_incident,silence,unsilence}'::text[]) f
+UNION ALL
+SELECT 'judge_silence', '{worker,web}'::text[]
 UNION ALL
 SELECT 'silenced_until', '{worker,operator,viewer}'::text[]
 UNION ALL
