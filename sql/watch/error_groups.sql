@@ -1,24 +1,31 @@
 /*
- * twtasks_internal.error_shape(error)
+ * twtasks_internal.error_shapes(errors)
  *
- *		An error without what differs from task to task: "<text>" stands for a quoted
+ *		Errors without what differs from task to task: "<text>" stands for a quoted
  *		text, <address> for an e-mail address, and # for a number, a time, an IP
- *		address, a UUID or hexadecimal digits.
+ *		address, a UUID or hexadecimal digits.  For many errors at once, since a call
+ *		costs more than a shape.
+ *
+ * Returns
+ *		a row for each error, in order
  */
-CREATE FUNCTION twtasks_internal.error_shape(error text)
-RETURNS text
+CREATE FUNCTION twtasks_internal.error_shapes(errors text[])
+RETURNS SETOF text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT regexp_replace(
-		regexp_replace(
-			regexp_replace(
-				regexp_replace(left(coalesce(error, ''), 500), '"[^"]*"', '"<text>"', 'g'),
-				-- not the apostrophes of words
-				'(^|[^[:alnum:]])''[^'']*''(?![[:alnum:]])', concat(chr(92), '1''<text>'''), 'g'),
-			'[[:alnum:]._%+-]+@[[:alnum:]-]+([.][[:alnum:]-]+)*', '<address>', 'g'),
+		CASE WHEN strpos(q.error, '@') = 0 THEN q.error
+			 ELSE regexp_replace(q.error, '[[:alnum:]._%+-]+@[[:alnum:]-]+([.][[:alnum:]-]+)*', '<address>', 'g') END,
 		'[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0[xX][0-9a-fA-F]+|([0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{1,4}'
 		'|[[:<:]](?=[a-fA-F]*[0-9])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{8,}[[:>:]]|[0-9]+([.:,][0-9]+)*', '#', 'g')
+	FROM (SELECT left(coalesce(u.error, ''), 500), u.n FROM unnest(errors) WITH ORDINALITY u(error, n)) g(error, n)
+	CROSS JOIN LATERAL (
+		SELECT CASE WHEN translate(g.error, '"''', '') = g.error THEN g.error
+					-- not the apostrophes of words
+					ELSE regexp_replace(regexp_replace(g.error, '"[^"]*"', '"<text>"', 'g'),
+										'(^|[^[:alnum:]])''[^'']*''(?![[:alnum:]])', concat(chr(92), '1''<text>'''), 'g') END) q(error)
+	ORDER BY g.n
 $$;
 
 /*
@@ -90,12 +97,16 @@ BEGIN
 		WHERE r.status = 'ERROR' AND twtasks_internal.fits(error_groups.pattern, r.type) IS NOT NULL
 		LIMIT most_errors),
 	-- Equal errors are common, and their shape costs most.
-	message AS (
+	message AS MATERIALIZED (
 		SELECT f.error, count(*) AS tasks, array_agg(DISTINCT f.type) AS types, min(f.state_time) AS first,
-			   max(f.state_time) AS last, (array_agg(f.id ORDER BY f.state_time DESC))[1] AS id
+			   max(f.state_time) AS last, (array_agg(f.id ORDER BY f.state_time DESC))[1] AS id,
+			   row_number() OVER () AS n
 		FROM failed f GROUP BY f.error),
 	shaped AS MATERIALIZED (
-		SELECT twtasks_internal.error_shape(m.error) AS shape, m.* FROM message m),
+		SELECT e.shape, m.*
+		FROM message m
+		JOIN twtasks_internal.error_shapes(ARRAY(SELECT o.error FROM message o ORDER BY o.n)) WITH ORDINALITY e(shape, n)
+			ON e.n = m.n),
 	kind AS (
 		SELECT o.shape, (array_agg(DISTINCT y.type))[1:20] AS types FROM shaped o, unnest(o.types) y(type) GROUP BY o.shape)
 	SELECT s.shape, sum(s.tasks)::bigint,

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(21);
 
-SELECT is(twtasks_internal.error_shape(x.error), x.shape, x.error)
+SELECT is((SELECT e FROM twtasks_internal.error_shapes(ARRAY[x.error]) e), x.shape, x.error)
 FROM (VALUES ('timeout after 30 s calling https://bank.example/pay/4711', 'timeout after # s calling https://bank.example/pay/#'),
 	('task 01a1f85d-bc20-7ca3-a25e-5df99ce4a320 is gone', 'task # is gone'),
 	('refused at 2024-01-31 10:11:12.5+00 by 10.0.0.17:5432', 'refused at #-#-# #+# by #'),
