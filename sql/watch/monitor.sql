@@ -63,6 +63,7 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
+SET jit = off
 AS $$
 	SELECT r.bucket, r.type, r.status, count(*), (array_agg(r.id ORDER BY r.state_time DESC))[1]
 	FROM (SELECT w.id, w.bucket, w.type, w.status, w.state_time
@@ -120,6 +121,7 @@ CREATE FUNCTION twtasks_internal.monitor_tasks(OUT errors bigint, OUT stuck bigi
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
