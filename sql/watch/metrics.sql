@@ -54,29 +54,27 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-	WITH counted AS MATERIALIZED (
-		SELECT c.bucket, c.type, c.status, c.tasks, c.capped, c.oldest, c.at, c.retrying
-		FROM twtasks.monitor_type c),
-	busy AS (
-		SELECT c.type FROM counted c GROUP BY c.type ORDER BY sum(c.tasks) DESC, c.type LIMIT 200),
+	WITH busy AS MATERIALIZED (
+		SELECT c.type FROM twtasks.monitor_type c GROUP BY c.type ORDER BY sum(c.tasks) DESC, c.type LIMIT 200),
 	shown AS MATERIALIZED (
-		SELECT c.bucket, coalesce(b.type, '(other)') AS type, c.type AS own_type, c.status, c.tasks, c.capped, c.retrying,
-			   extract(epoch FROM c.at - c.oldest) AS waits
-		FROM counted c LEFT JOIN busy b ON b.type = c.type),
+		SELECT c.bucket, coalesce(b.type, '(other)') AS type, c.status, sum(c.tasks) AS tasks, bool_or(c.capped) AS capped,
+			   sum(c.retrying) AS retrying
+		FROM twtasks.monitor_type c LEFT JOIN busy b ON b.type = c.type GROUP BY c.bucket, b.type, c.status),
 	runnable AS MATERIALIZED (
-		SELECT DISTINCT ON (s.bucket, s.type) jsonb_build_object('bucket', s.bucket, 'type', s.type) AS labels,
-			   s.waits, s.own_type
-		FROM shown s WHERE s.status = 'SUBMITTED' ORDER BY s.bucket, s.type, s.waits DESC)
-	SELECT 'tasks', jsonb_build_object('bucket', s.bucket, 'type', s.type, 'status', s.status, 'capped', bool_or(s.capped)),
-		   sum(s.tasks)
-	FROM shown s GROUP BY s.bucket, s.type, s.status
+		SELECT DISTINCT ON (c.bucket, b.type) c.bucket, coalesce(b.type, '(other)') AS type, c.type AS own_type,
+			   extract(epoch FROM c.at - c.oldest) AS waits
+		FROM twtasks.monitor_type c LEFT JOIN busy b ON b.type = c.type
+		WHERE c.status = 'SUBMITTED' ORDER BY c.bucket, b.type, c.oldest)
+	SELECT 'tasks', jsonb_build_object('bucket', s.bucket, 'type', s.type, 'status', s.status, 'capped', s.capped), s.tasks
+	FROM shown s
 	UNION ALL
 	SELECT 'retrying_tasks', jsonb_build_object('bucket', s.bucket, 'type', s.type), sum(s.retrying)
 	FROM shown s GROUP BY s.bucket, s.type HAVING sum(s.retrying) > 0
 	UNION ALL
-	SELECT 'oldest_runnable_seconds', r.labels, greatest(r.waits, 0) FROM runnable r
-	UNION ALL
-	SELECT 'queue_time_seconds', r.labels, extract(epoch FROM twtasks_internal.queue_time(r.own_type)) FROM runnable r
+	SELECT v.name, jsonb_build_object('bucket', r.bucket, 'type', r.type), v.value
+	FROM runnable r
+	CROSS JOIN LATERAL (VALUES ('oldest_runnable_seconds', greatest(r.waits, 0)),
+							   ('queue_time_seconds', extract(epoch FROM twtasks_internal.queue_time(r.own_type)))) v(name, value)
 $$;
 
 /*
