@@ -85,7 +85,7 @@ print_advice(const Session *session, const char *state)
 		print_right(session);
 	else if (strcmp(state, "3F000") == 0 || strcmp(state, "42P01") == 0 || strcmp(state, "42883") == 0)
 		fprintf(stderr, "hint: database \"%s\" may lack the extension twtasks, or have an older one"
-				" twtasksctl doctor\n", PQdb(session->conn));
+				" than this program\n", PQdb(session->conn));
 	else if (strcmp(state, "57014") == 0)
 		fputs("hint: --timeout gives it more time\n", stderr);
 }

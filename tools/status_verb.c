@@ -36,6 +36,9 @@ static const char wrong_sql[] =
 " 'SELECT * FROM twtasks.stuck_tasks'"
 " FROM twtasks.monitor m WHERE m.stuck > 0"
 " UNION ALL"
+" SELECT i.severity || ': ' || i.kind, i.opened, concat_ws('; ', i.summary, i.detail), coalesce(i.hint, 'twtasksctl incidents')"
+" FROM twtasks.incidents i WHERE i.resolved IS NULL AND i.silenced_until IS NULL AND i.key NOT LIKE 'warning/%' AND i.kind NOT IN ('error', 'stuck')"
+" UNION ALL"
 " SELECT 'nobody counts', m.at, format('the last count is %s old', date_trunc('second', m.age)),"
 " 'start a sidecar; twtasksctl nodes shows the ones that were there'"
 " FROM twtasks.monitor m WHERE m.age > interval '5 minutes'";

@@ -80,6 +80,10 @@ static const VerbOption later_options[] = {RUN_AFTER, CHANGE_OPTIONS, {NULL}};
 
 static const VerbOption errors_options[] = {TYPE, MAX, {NULL}};
 
+static const VerbOption incidents_options[] = {
+	{"all", 0, NULL, "also the ones that are over"}, MAX, {NULL}
+};
+
 static const VerbOption audit_options[] = {SINCE, MAX, {NULL}};
 
 static const VerbOption pause_options[] = {
@@ -145,11 +149,25 @@ const Verb	verbs[] = {
 		" WHERE h.task_id =" SQL_TASK_ID "ORDER BY h.at, h.version",
 	.params = {"ID", "key"}, .none = NO_TASK},
 	{"errors", LOOK, "", "counts the tasks in ERROR by the shape of their error", errors_options, VIEWER,
-		.sql = "SELECT e.shape, count(*) AS tasks, min(e.type) AS type, min(e.state_time) AS first_seen,"
-		" max(e.state_time) AS last_seen, (array_agg(e.id ORDER BY e.state_time DESC))[1] AS example"
-		" FROM (SELECT t.id, t.type, t.state_time, regexp_replace(left(t.error, 200), '[0-9]+', 'N', 'g') AS shape"
-		" FROM twtasks.error_tasks t WHERE" SQL_FITS("t.type", "$1") ") e"
-		" GROUP BY e.shape ORDER BY 2 DESC, 1 LIMIT coalesce($2::integer, 50)",
+		.sql = "SELECT g.shape, g.tasks, g.capped, to_jsonb(g.types) AS types, g.first_seen, g.last_seen, g.example, g.example_error"
+		" FROM twtasks.error_groups(coalesce($1, '*'), coalesce($2::integer, 50)) g",
+	.params = {"type", "max"}},
+	{"incidents", LOOK, "", "lists the troubles of now, or of all times", incidents_options, VIEWER,
+		.sql = "SELECT i.id, i.key, i.severity, i.state, i.opened, i.resolved, i.count, i.summary, i.detail, i.hint, i.silenced_until"
+		" FROM twtasks.incidents i WHERE i.resolved IS NULL OR $1::text IS NOT NULL ORDER BY i.id DESC LIMIT coalesce($2::integer, 50)",
+	.params = {"all", "max"}},
+	{"top", LOOK, "", "lists the types with the most tasks, by the leader's count, and what became of them lately", errors_options, VIEWER,
+		.sql = "SELECT m.type, m.waiting, m.submitted, m.processing, m.errors, m.held, m.retrying, m.oldest_submitted,"
+		" f.done_per_minute, f.failed_per_minute, f.retried_per_minute"
+		" FROM (SELECT c.type, sum(c.tasks) FILTER (WHERE c.status = 'WAITING') AS waiting, sum(c.tasks) FILTER (WHERE c.status = 'SUBMITTED') AS submitted,"
+		" sum(c.tasks) FILTER (WHERE c.status = 'PROCESSING') AS processing, sum(c.tasks) FILTER (WHERE c.status = 'ERROR') AS errors,"
+		" sum(c.tasks) FILTER (WHERE c.status = 'HELD') AS held, sum(c.retrying) AS retrying,"
+		" min(c.oldest) FILTER (WHERE c.status = 'SUBMITTED') AS oldest_submitted, sum(c.tasks) AS tasks"
+		" FROM twtasks.monitor_type c GROUP BY c.type) m"
+		" LEFT JOIN (SELECT l.type, round(sum(l.done) / 5.0, 1) AS done_per_minute, round(sum(l.failed + l.errors) / 5.0, 1) AS failed_per_minute,"
+		" round(sum(l.retried) / 5.0, 1) AS retried_per_minute"
+		" FROM twtasks.flow l WHERE l.at >= (SELECT twtasks.clock()) - interval '5 minutes' AND l.step < interval '1 hour' GROUP BY l.type) f USING (type)"
+		" WHERE" SQL_FITS("m.type", "$1") " ORDER BY m.tasks DESC, m.type LIMIT coalesce($2::integer, 50)",
 	.params = {"type", "max"}},
 	{"audit", LOOK, "", "lists changes of tasks by hand, the newest first", audit_options, VIEWER,
 		.sql = "SELECT a.at, a.actor, a.action, a.task_id, a.from_status, a.to_status, a.reason FROM twtasks.audit a"

@@ -55,6 +55,8 @@ my %verbs = (
 	hold => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	release => [ 'operator', 0, '--type', 'NONE', '--run-after', '1h', '--reason', 'a test' ],
 	reopen => [ 'operator', 0, '--type', 'NONE', '--since', '1h', '--reason', 'a test' ],
+	incidents => [ 'viewer', 0, '--all' ],
+	top => [ 'viewer', 0, '--type', 'FAILS|*' ],
 	audit => [ 'viewer', 0, '--since', '1h' ],
 	nodes => [ 'viewer', 0 ],
 	pause => [ 'operator', 0, 'PAUSED', '--reason', 'a test' ],
@@ -64,7 +66,7 @@ my %verbs = (
 	bucket => [ 'operator', 0, 'pictures', '--concurrency', 2 ],
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
-my @order = qw(status doctor why list show life errors audit nodes wait add resume reschedule cancel fail hold release reopen pause unpause limit policy bucket schedule);
+my @order = qw(status doctor why list show life errors incidents top audit nodes wait add resume reschedule cancel fail hold release reopen pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
 my ($help) = $super->ends(0, ['--help']);
@@ -118,6 +120,7 @@ is($listed->{tasks}[0]{sub_type}, undef, 'NULL is null');
 is(scalar @{ $ctl{viewer}->json(0, [ 'list', '--status', 'waiting' ])->{tasks} }, 1, 'list by status');
 is($ctl{viewer}->json(0, [ 'show', '--key', 'order 1' ])->{id}, $failed, 'show by key');
 is($ctl{viewer}->json(0, ['errors'])->[0]{tasks}, 1, 'errors are counted');
+is($ctl{viewer}->json(0, [ 'top', '--type', 'FAILS|*' ])->[0]{errors}, 1, 'top has the leader\'s count by type');
 is($ctl{viewer}->json(0, ['limit'])->[0]{rate}, 7, 'limits are shown without an argument');
 $ctl{operator}->ends(0, [ 'limit', 'LIMITED', '--concurrency', 9 ]);
 my $limit = $ctl{viewer}->json(0, [ 'limit', 'LIMITED' ])->[0];
