@@ -8,7 +8,7 @@ SET LOCAL twtasks.testing = on;
 TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow;
 SELECT pg_temp.node() \g /dev/null
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(34);
+SELECT plan(36);
 
 -- Time passes, and the leader counts and judges.
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
@@ -110,6 +110,13 @@ SELECT is(length(pg_temp.send()) > 0, true, 'they go');
 SELECT pg_temp.judge('9 min') \g /dev/null
 SELECT is(pg_temp.send(), NULL, 'the rest waits');
 SELECT is((SELECT pg_temp.judge() ~ 'more') || ' ' || pg_temp.send(), 'false ' || 'open error/TYPE_5, open error/TYPE_6, open error/TYPE_7, open error/TYPE_8, open error/TYPE_9, resolve more/', 'after 10 minutes the rest is sent');
+
+-- As many as are counted.
+SELECT pg_temp.fail(1001, 11001, 'MANY') \g /dev/null
+SELECT is(pg_temp.judge() ~ 'error/MANY page [0-9]+($|,)', true, '10,000 tasks in ERROR open an incident');
+SELECT pg_temp.judge('11 min') \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.incident WHERE object = 'MANY'), 1::bigint, 'they open one');
+SELECT pg_temp.mend('MANY') \g /dev/null
 
 -- No secrets; old ones go.
 SELECT is((SELECT count(*) FROM twtasks.incident i WHERE i::text ~ 'canary'), 0::bigint, 'no incident has an error or data of a task');
