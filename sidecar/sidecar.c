@@ -20,6 +20,7 @@
 #include "listen/listeners.h"
 #include "node/duties.h"
 #include "node/policies.h"
+#include "observed.h"
 #include "queue/feed.h"
 #include "queue/sweep.h"
 #include "served.h"
@@ -80,8 +81,8 @@ struct Sidecar
 	Election   *election;		/* NULL: the database chooses the leader */
 	Policies   *policies;
 	Duties	   *duties;
+	Observed   *observed;
 	Health	   *health;			/* NULL: not configured */
-	char	   *silent;			/* the last answer of pg_silent() */
 	LoopTimer  *drain_end;
 };
 
@@ -198,6 +199,7 @@ static void
 end(Sidecar *sidecar)
 {
 	sidecar->state = SIDECAR_ENDING;
+	observed_end(sidecar->observed);
 	node_end(sidecar->node, on_ended, sidecar);
 }
 
@@ -250,22 +252,8 @@ on_turn(void *arg)
 static const char *
 trouble(Sidecar *sidecar)
 {
-	pfree(sidecar->silent);
-	sidecar->silent = pg_silent();
-	if (sidecar->state != SIDECAR_RUNNING)
-		return "stopping";
-	if (!pg_is_up(node_pg(sidecar->node)))
-		return "no database";
-	if (node_refusal(sidecar->node) != NULL)
-		return node_refusal(sidecar->node);
-	if (sidecar->silent != NULL)
-		return sidecar->silent;
-	if (pg_misfit(loop_now_us(sidecar->loop)) != NULL)
-		return pg_misfit(loop_now_us(sidecar->loop));
-	if (node_may_start(sidecar->node) != 0)
-		return NULL;
-	return node_is_locked(sidecar->node) ? "another transaction locks the row of this node in twtasks.node" :
-		"no word from the database";
+	return sidecar->state != SIDECAR_RUNNING ? "stopping" :
+		observed_trouble(sidecar->observed);
 }
 
 static void
@@ -351,6 +339,7 @@ open_execute(Sidecar *sidecar)
 		.node = sidecar->node,
 		.finish = sidecar->finish,
 		.offers = sidecar->offers,
+		.metrics = observed_metrics(sidecar->observed),
 		.lost = sidecar->lost
 	};
 
@@ -370,6 +359,7 @@ open_grab(Sidecar *sidecar)
 		.execute = sidecar->execute,
 		.finish = sidecar->finish,
 		.lost = sidecar->lost,
+		.metrics = observed_metrics(sidecar->observed),
 		.next = served_next,
 		.is_ready = served_is_ready,
 		.source = sidecar->served,
@@ -393,11 +383,13 @@ open_steps(Sidecar *sidecar)
 	sidecar->sweep = sweep_open(loop, config, sidecar->node, sidecar->policies, tables);
 	open_limits(sidecar);
 	sidecar->finish = finish_open(loop, config, sidecar->node);
+	finish_measure(sidecar->finish, observed_metrics(sidecar->observed));
 	sidecar->lost = lost_grabs_open(loop, config, sidecar->node, sidecar->finish);
 	open_execute(sidecar);
 	open_grab(sidecar);
 	policies_on(sidecar->policies, POLICIES_CHANGED, sweep_want_all, sidecar->sweep);
 	sidecar->duties = duties_open(loop, config, sidecar->node, sweep_want_all, sidecar->sweep);
+	duties_measure(sidecar->duties, observed_metrics(sidecar->observed));
 	sidecar->faults = faults_open(loop, config, sidecar->node, execute_trouble, sidecar->execute);
 	finish_on_unfit(sidecar->finish, faults_note, sidecar->faults);
 	targets = (FeedTargets)
@@ -420,6 +412,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->node = node_open(loop, config, &node_events, sidecar);
 	sidecar->election = election_open(loop, config, sidecar->node);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
+	sidecar->observed = observed_open(loop, config, sidecar->node, sidecar->served);
 	open_steps(sidecar);
 	sidecar->listeners = listeners_open(loop, config, sidecar->node);
 	faults_watch(sidecar->faults, listeners_add_troubles, sidecar->listeners);
@@ -427,6 +420,7 @@ sidecar_open(Loop *loop, Config *config)
 	faults_watch(sidecar->faults, feed_add_troubles, sidecar->feed);
 	faults_watch(sidecar->faults, execute_add_crashes, sidecar->execute);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
+	health_on_metrics(sidecar->health, observed_write, sidecar->observed);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
 	sdnotify_watch_open(loop);
 	loop_on_turn(loop, on_turn, sidecar);
@@ -484,12 +478,12 @@ sidecar_free(Sidecar *sidecar)
 	duties_free(sidecar->duties);
 	cancels_free(sidecar->cancels);
 	faults_free(sidecar->faults);
+	observed_free(sidecar->observed);
 	served_free(sidecar->served);
 	loop_timer_free(sidecar->drain_end);
 	sdnotify_watch_close();
 	if (sidecar->config != sidecar->first_config)
 		options_free(&config_section, sidecar->first_config);
 	options_free(&config_section, sidecar->config);
-	pfree(sidecar->silent);
 	pfree(sidecar);
 }

@@ -59,6 +59,7 @@ static struct
 	char	   *node;			/* NULL: not known yet */
 	bool		has_severity;	/* lines go to the journal */
 	bool		is_torn;		/* the last line was only partly written */
+	uint64		lines[TWT_LOG_DEBUG + 1];
 	uint64		dropped;
 	uint64		reported;		/* dropped lines that the log has reported */
 	StringInfoData line;		/* reused */
@@ -95,6 +96,12 @@ bool
 log_wants(LogLevel level)
 {
 	return level <= logger.level;
+}
+
+uint64
+log_lines(LogLevel level)
+{
+	return logger.lines[level];
 }
 
 uint64
@@ -312,6 +319,7 @@ put_formatted(const Event *about, const char *fmt, va_list args)
 	/* Text that does not fit here would not fit into the line either. */
 	vsnprintf(message, sizeof(message), fmt, args);
 	event.message = message;
+	logger.lines[event.level]++;
 	if (!report_dropped() || !put(&event))
 		logger.dropped++;
 	errno = save_errno;

@@ -47,6 +47,9 @@ extern void log_task(LogLevel level, const char *subject,
 					 const struct Task *task,
 					 const char *fmt,...) pg_attribute_printf(4, 5);
 
+/* Number of lines of that level so far, also of those that could not be written. */
+extern uint64 log_lines(LogLevel level);
+
 /* Number of lines that could not be written so far. */
 extern uint64 log_dropped(void);
 

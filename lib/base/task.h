@@ -54,6 +54,8 @@ typedef struct Task
 	bool		is_binary;		/* data is the raw payload, not JSON */
 	char	   *unreadable;		/* why its data is missing; NULL: it is not */
 	struct Handler *handler;	/* the handler that runs it */
+	struct TypeCounts *counts;	/* counts tasks of its type; NULL: nobody does */
+	int64		started_us;		/* when its handler began; 0: it has not */
 	struct Policy *policy;		/* a reference to the policy at the grab */
 	struct Limit *slot;			/* booked; execute.c frees it once */
 	bool		has_shared_slot;	/* finish.c frees the slot's shared part */

@@ -24,6 +24,7 @@
 #include "base/address.h"
 #include "base/text.h"
 #include "common/version.h"
+#include "metrics/metrics_text.h"
 
 #define CLIENTS_MAX 64
 #define HEADERS_US SECONDS_TO_US(5)
@@ -50,6 +51,8 @@ struct Health
 	const char *node;
 	HealthAsk	ask;
 	void	   *arg;
+	HealthWrite write;			/* NULL: no /metrics */
+	void	   *write_arg;
 	int			fd;				/* -1: does not listen */
 	bool		is_down;		/* could not listen */
 	LoopIo	   *io;
@@ -95,16 +98,24 @@ drop_client(Client *client)
 /* ---- answers ---- */
 
 static void
-answer(Client *client, const char *status, const char *json)
+answer_as(Client *client, const char *status, const char *type, const char *body, size_t len)
 {
 	bool		is_head = strncmp(client->request, "HEAD ", 5) == 0;
 
 	initStringInfo(&client->answer);
-	appendStringInfo(&client->answer, "HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
-					 "Content-Length: %zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n%s",
-					 status, strlen(json), is_head ? "" : json);
+	appendStringInfo(&client->answer, "HTTP/1.1 %s\r\nContent-Type: %s\r\n"
+					 "Content-Length: %zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+					 status, type, len);
+	if (!is_head)
+		appendBinaryStringInfo(&client->answer, body, len);
 	loop_io_want(client->io, LOOP_WRITE);
 	loop_timer_start(client->timer, ANSWER_US);
+}
+
+static void
+answer(Client *client, const char *status, const char *json)
+{
+	answer_as(client, status, "application/json", json, strlen(json));
 }
 
 static void
@@ -147,20 +158,41 @@ answer_health(Client *client)
 }
 
 static void
+answer_metrics(Client *client)
+{
+	const Health *health = client->health;
+	StringInfoData text;
+
+	initStringInfo(&text);
+	health->write(health->write_arg, &text);
+	answer_as(client, "200 OK", METRICS_CONTENT_TYPE, text.data, text.len);
+	pfree(text.data);
+}
+
+/* path begins with a space. */
+static bool
+is_path(const char *path, const char *name)
+{
+	return strcspn(path + 1, "? \r\n") == strlen(name) && strncmp(path + 1, name, strlen(name)) == 0;
+}
+
+static void
 serve(Client *client)
 {
 	const char *path = client->request + strcspn(client->request, " \r\n");
+	bool		is_metrics = client->health->write != NULL && is_path(path, "/metrics");
 
 	if (strncmp(path, " /", 2) != 0)
 		answer(client, "400 Bad Request",
 			   "{\"error\":\"bad_request\",\"detail\":\"This is no request of HTTP.\"}\n");
-	else if (strcspn(path + 1, "? \r\n") != strlen("/health") ||
-			 strncmp(path + 1, "/health", strlen("/health")) != 0)
+	else if (!is_metrics && !is_path(path, "/health"))
 		answer(client, "404 Not Found",
 			   "{\"error\":\"no_such_path\",\"detail\":\"There is nothing here.\"}\n");
 	else if (strncmp(client->request, "GET ", 4) != 0 && strncmp(client->request, "HEAD ", 5) != 0)
 		answer(client, "405 Method Not Allowed",
 			   "{\"error\":\"method_not_allowed\",\"detail\":\"This path is for another method.\"}\n");
+	else if (is_metrics)
+		answer_metrics(client);
 	else
 		answer_health(client);
 }
@@ -323,6 +355,15 @@ health_open(Loop *loop, const char *listen, const char *node, HealthAsk ask,
 	health->timer = loop_timer_new(loop, on_timer, health);
 	loop_timer_start(health->timer, 0);
 	return health;
+}
+
+void
+health_on_metrics(Health *health, HealthWrite write, void *arg)
+{
+	if (health == NULL)
+		return;
+	health->write = write;
+	health->write_arg = arg;
 }
 
 void

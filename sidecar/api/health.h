@@ -4,6 +4,7 @@
  *		Reports the health of this node over HTTP.
  *
  *	 GET /health	200, or 503 while the node runs no tasks
+ *	 GET /metrics	figures, in the text format of Prometheus
  *
  * A monitor asks for a few hundred bytes, now and then.  So a connection
  * serves one request, for a short time, and the server reads no body.  When
@@ -45,6 +46,12 @@ typedef void (*HealthAsk) (void *arg, HealthState *state);
  */
 extern Health *health_open(Loop *loop, const char *listen, const char *node,
 						   HealthAsk ask, void *arg);
+
+/* Writes the figures of this node. */
+typedef void (*HealthWrite) (void *arg, StringInfo out);
+
+/* Until then, and without it, there is no /metrics.  health may be NULL. */
+extern void health_on_metrics(Health *health, HealthWrite write, void *arg);
 
 /* Accepts no new connections, for a drain. */
 extern void health_stop_listening(Health *health);

@@ -126,6 +126,12 @@ const PgStatement call_duties = {"duties", "SELECT twtasks_internal.run_duties()
 const PgStatement call_schedules = {"run_schedules",
 "SELECT r.added, r.missed, r.failed, r.next_ms FROM twtasks_internal.run_schedules() r"};
 
+/* The commit need not wait for the disk: the figures are not worth a wait of the control session. */
+const PgStatement call_note_flow = {"note_flow",
+	"SELECT twtasks_internal.note_flow($1::int8, timestamptz 'epoch' + $2::int8 * interval '1 microsecond', "
+	"$3::int8, $4::text[], $5::text[], $6::int8[], $7::int8[], $8::int8[]), "
+"pg_catalog.set_config('synchronous_commit', 'off', true)"};
+
 const PgStatement call_expire = {"expire", "SELECT twtasks_internal.expire_tasks()"};
 
 const PgStatement call_partitions = {"make_partitions", "SELECT twtasks_internal.make_partitions()"};

@@ -240,6 +240,9 @@ enum
 	SCHEDULES_NEXT_MS
 };
 
+/* incarnation, at (us since 1970), length_ms, buckets, types, counts, waits, runs */
+extern const PgStatement call_note_flow;
+
 extern const PgStatement call_expire;
 extern const PgStatement call_partitions;
 extern const PgStatement call_clean;

@@ -313,6 +313,21 @@ static const Section handler_section = {
 	settle_handler, release_handler
 };
 
+static const Option metrics_options[] = {
+	{
+		"types", OPTION_INTEGER, .fallback = "200", .needs_restart = true,
+		.min = 1, .max = 200, .offset = offsetof(MetricsConfig, types),
+		.help = "types of a bucket with figures of their own; those that come later count as (other)"
+	},
+	{
+		"histogram_types", OPTION_INTEGER, .fallback = "100", .needs_restart = true,
+		.min = 0, .max = 200, .offset = offsetof(MetricsConfig, histogram_types),
+		.help = "of these, types with histograms of their own"
+	},
+};
+
+static const Section metrics_section = {metrics_options, lengthof(metrics_options), sizeof(MetricsConfig)};
+
 static const Option root_options[] = {
 	{
 		"postgres", OPTION_CONNINFO, .fallback = "", .needs_restart = true,
@@ -396,7 +411,12 @@ static const Option root_options[] = {
 		"listen", OPTION_TEXT, .needs_restart = true,
 		.min = 1, .max = 100, .check = address_check,
 		.offset = offsetof(Config, listen),
-		.help = "address and port that serve GET /health, the health of this node"
+		.help = "address and port that serve GET /health, the health of this node, and GET /metrics"
+	},
+	{
+		"metrics", OPTION_SECTION, .section = &metrics_section,
+		.offset = offsetof(Config, metrics),
+		.help = "bounds of the figures in /metrics and in twtasks.flow"
 	},
 	{
 		"listeners", OPTION_SECTIONS, .section = &listener_section,

@@ -36,6 +36,13 @@ typedef enum LeaderKind
 	LEADER_ZOOKEEPER			/* an election there sets the mark */
 } LeaderKind;
 
+/* Bounds of the figures: see metrics.h. */
+typedef struct MetricsConfig
+{
+	int			types;			/* with figures of their own */
+	int			histogram_types;	/* ... and with histograms */
+} MetricsConfig;
+
 typedef struct RetryConfig
 {
 	int64		delay_us;		/* before the first retry */
@@ -102,7 +109,8 @@ typedef struct Config
 	char	   *election_line;	/* told to the program that stands for
 								 * election; NULL: there is none */
 	KafkaOptions kafka;
-	char	   *listen;			/* address for health; NULL: none */
+	char	   *listen;			/* address for health and metrics; NULL: none */
+	MetricsConfig metrics;
 	ListenerConfig **listeners;
 	int			nlisteners;
 	char	   *listeners_postgres; /* their database; NULL: postgres */

@@ -159,14 +159,6 @@ may_start_until(void *arg)
 	return node_lease_end_us(arg);
 }
 
-/* Drops a task without a finish: the database applies its stuck rule later. */
-static void
-drop_task(Task *task)
-{
-	slots_free(task->slot);
-	task_free(task);
-}
-
 Execute *
 execute_open(const RunnerParts *parts)
 {
@@ -174,10 +166,9 @@ execute_open(const RunnerParts *parts)
 
 	execute->parts = *parts;
 	execute->known = map_new(TASK_ID_BYTES);
-	execute->parts.gate = (RunnerGate)
-	{
-		may_start, may_start_until, parts->node
-	};
+	execute->parts.gate.incarnation = may_start;
+	execute->parts.gate.until_us = may_start_until;
+	execute->parts.gate.arg = parts->node;
 	return execute;
 }
 
@@ -225,6 +216,7 @@ close_lane(Lane *lane)
 		handler_count_bytes(lane->handler, -task->size);
 		slots_free(task->slot);
 		lane->execute->nrunning--;
+		metrics_count(task->counts, COUNT_UNREPORTED);
 	}
 	deadlines_clear(&lane->deadlines);
 }
@@ -304,7 +296,8 @@ is_known_already(Execute *execute, Task *task)
 	known->token = task->token;
 	log_task(TWT_LOG_WARN, "execute", task,
 			 "the server had lost its grab; the new one is for the same run");
-	drop_task(task);
+	slots_free(task->slot);
+	task_free(task);
 	return true;
 }
 
@@ -323,10 +316,13 @@ void
 execute_task(Execute *execute, Task *task)
 {
 	Lane	   *lane = handler_data(task->handler);
+	int64		now_us = loop_now_us(execute->parts.loop);
 
 	if (is_known_already(execute, task))
 		return;
 	finish_expect(execute->parts.finish);
+	task->counts = metrics_of(execute->parts.metrics, task->bucket, task->type);
+	metrics_count(task->counts, COUNT_GRABS);
 	if (execute->has_ended)
 	{
 		end_unstarted(execute, task, TASK_RELEASE, NULL);
@@ -348,7 +344,7 @@ execute_task(Execute *execute, Task *task)
 	 * The answer to the grab came late.  The stuck rule could take the task
 	 * away while it runs.
 	 */
-	if (task->deadline_us <= loop_now_us(execute->parts.loop))
+	if (task->deadline_us <= now_us)
 	{
 		log_task(TWT_LOG_WARN, "execute", task, "its deadline passed before it could start");
 		end_unstarted(execute, task, TASK_RELEASE, NULL);
@@ -359,6 +355,8 @@ execute_task(Execute *execute, Task *task)
 	deadlines_add(&lane->deadlines, task);
 	handler_count_bytes(lane->handler, task->size);
 	execute->nrunning++;
+	task->started_us = now_us;
+	metrics_count(task->counts, COUNT_STARTED);
 	lane->kind->start(lane->runner, task);
 }
 
@@ -473,12 +471,9 @@ execute_drain(Execute *execute)
 const char *
 execute_trouble(void *arg, int handler)
 {
-	const Execute *execute = arg;
-	const Lane *lane = execute->lanes[handler];
+	const Lane *lane = ((Execute *) arg)->lanes[handler];
 
-	if (lane->runner == NULL || lane->kind->trouble == NULL)
-		return NULL;
-	return lane->kind->trouble(lane->runner);
+	return lane->runner == NULL || lane->kind->trouble == NULL ? NULL : lane->kind->trouble(lane->runner);
 }
 
 void

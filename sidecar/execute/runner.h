@@ -23,6 +23,7 @@
 #include "config/config.h"
 #include "options/statuses.h"
 #include "finish/finish.h"
+#include "metrics/metrics.h"
 #include "node/cancels.h"
 #include "slots/offers.h"
 #include "table/table.h"
@@ -57,6 +58,7 @@ typedef struct RunnerParts
 	Node	   *node;
 	Finish	   *finish;
 	Offers	   *offers;
+	Metrics    *metrics;
 	struct LostGrabs *lost;		/* takes grabs whose outcome stays unknown */
 	RunnerGate	gate;
 } RunnerParts;

@@ -13,6 +13,7 @@
 #include "finish/failures.h"
 #include "finish/finish.h"
 #include "finish/finish_session.h"
+#include "metrics/metrics.h"
 #include "base/policy.h"
 
 /* Three times what the session has under way. */
@@ -28,6 +29,7 @@ struct Finish
 	Failures   *failures;
 	FinishUnfit unfit;
 	void	   *unfit_arg;
+	Metrics    *metrics;		/* NULL: nobody counts */
 	bool		said_full;		/* said that the postponed outcomes are too
 								 * many */
 };
@@ -124,7 +126,13 @@ on_given_up(void *arg, FinishItem *item)
 	loop_want_turn(finish->loop);
 }
 
-static const FinishEvents events = {on_judged, on_given_up};
+static void
+on_answered(void *arg, int64 us)
+{
+	metrics_statement(((Finish *) arg)->metrics, STATEMENT_FINISH, us);
+}
+
+static const FinishEvents events = {on_judged, on_given_up, on_answered};
 
 Finish *
 finish_open(Loop *loop, const Config *config, Node *node)
@@ -147,6 +155,12 @@ finish_on_unfit(Finish *finish, FinishUnfit unfit, void *arg)
 {
 	finish->unfit = unfit;
 	finish->unfit_arg = arg;
+}
+
+void
+finish_measure(Finish *finish, Metrics *metrics)
+{
+	finish->metrics = metrics;
 }
 
 void

@@ -25,6 +25,8 @@
 
 typedef struct Finish Finish;
 
+struct Metrics;
+
 /*
  * Tasks of a handler come back without a try, for a reason that somebody must mend.
  * The callee logs it.
@@ -33,6 +35,9 @@ typedef void (*FinishUnfit) (void *arg, const Task *task, const char *why);
 
 extern Finish *finish_open(Loop *loop, const Config *config, Node *node);
 extern void finish_on_unfit(Finish *finish, FinishUnfit unfit, void *arg);
+
+/* Counts the time of its statements there. */
+extern void finish_measure(Finish *finish, struct Metrics *metrics);
 extern void finish_free(Finish *finish);
 
 /*

@@ -11,6 +11,7 @@
 #include "base/policy.h"
 #include "common/trigger.h"
 #include "finish/finish_item.h"
+#include "metrics/metrics.h"
 #include "pg/lacking.h"
 #include "pg/pg.h"
 #include "slots/slots.h"
@@ -44,6 +45,9 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 	item->version = task->version;
 	item->grab = task->token;
 	item->place = task->place;
+	item->counts = task->counts;
+	if (task->started_us != 0)
+		metrics_time(task->counts, TIME_RUN, now_us - Max(task->started_us, task->taken_us));
 	item->result = is_failure ? TASK_RETRY : verdict->result;
 	item->delay_ms = is_failure || verdict->delay_us < 0 ? -1 : (verdict->delay_us + 999) / 1000;
 	item->message = verdict->message == NULL ? NULL : pstrdup(verdict->message);
@@ -136,6 +140,7 @@ finish_item_log_refused(const FinishItem *item)
 {
 	char		id[TASK_ID_TEXT + 1];
 
+	metrics_count(item->counts, COUNT_REFUSED);
 	trigger_id_text(item->id, id);
 	log_line(TWT_LOG_WARN, "finish",
 			 "refused \"%s\" for task %s version " INT64_FORMAT

@@ -42,6 +42,7 @@ typedef struct FinishItem
 	char	   *message;
 	char	   *outcome;		/* a JSON object; NULL: none */
 	char	   *add;			/* a JSON array of tasks to add; NULL: none */
+	struct TypeCounts *counts;	/* counts its end; NULL: nobody does */
 	struct Limit *slot;			/* the slot whose shared part is booked; NULL:
 								 * none */
 	Judgement  *judgement;		/* NULL: it is logged at once */
@@ -80,7 +81,7 @@ extern void finish_items_drop_tokens(dlist_head *items);
  */
 extern bool finish_item_replace_bad(FinishItem *item, const PGresult *refusal);
 
-/* Logs that the database refused the outcome. */
+/* Logs and counts that the database refused the outcome. */
 extern void finish_item_log_refused(const FinishItem *item);
 
 /*

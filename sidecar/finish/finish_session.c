@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "finish/finish_session.h"
 #include "finish/postponed.h"
+#include "metrics/metrics.h"
 #include "calls/calls.h"
 
 /* A second request goes ahead only if it is full; else it waits for the first answer. */
@@ -44,6 +45,7 @@ typedef struct FinishRequest
 	RequestState state;
 	int			n;
 	int64		token;
+	int64		sent_us;
 	FinishItem *items[FINISH_MAX];	/* ordered by id */
 } FinishRequest;
 
@@ -129,7 +131,9 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 	item->answer = FINISH_ACCEPTED;
 	if (status != NULL && strcmp(status, "PROCESSING") == 0 && item->result != TASK_ACCEPTED)
 		item->answer = FINISH_LATER;
-	else if (item->judgement != NULL)
+	else
+		metrics_ended(item->counts, item->result, status);
+	if (item->answer == FINISH_ACCEPTED && item->judgement != NULL)
 		session->events->on_judged(session->arg, item, status,
 								   is_resolved || PQgetisnull(result, row, FINISH_DELAY_MS) ? 0 :
 								   wire_get_int(result, row, FINISH_DELAY_MS));
@@ -325,6 +329,7 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 		case PG_DONE:
 			request->session->nfailed = 0;
 			request->session->stored_us = loop_now_us(request->session->loop);
+			request->session->events->on_answered(request->session->arg, request->session->stored_us - request->sent_us);
 			take_answers(request, result);
 			if (PQntuples(result) < request->n && request->state == REQUEST_AGAIN)
 				send_resolve(request);
@@ -346,6 +351,7 @@ send_finish(FinishSession *session)
 	FinishRequest *request = collect(session);
 	WireParams	params;
 
+	request->sent_us = loop_now_us(session->loop);
 	request->state = request->items[0]->token == 0 ? REQUEST_FIRST : REQUEST_AGAIN;
 	request->token = request->state == REQUEST_FIRST ? node_next_token(session->node) :
 		request->items[0]->token;
@@ -464,15 +470,8 @@ finish_session_postponed(const FinishSession *session)
 static void
 forget_all(FinishSession *session, dlist_head *items)
 {
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, items)
-	{
-		FinishItem *item = dlist_container(FinishItem, node, iter.cur);
-
-		dlist_delete(&item->node);
-		free_item(session, item);
-	}
+	while (!dlist_is_empty(items))
+		free_item(session, dlist_container(FinishItem, node, dlist_pop_head_node(items)));
 }
 
 void

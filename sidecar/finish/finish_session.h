@@ -56,6 +56,9 @@ typedef struct FinishEvents
 	 * or the answer to its token was lost.  The callee takes over the item.
 	 */
 	void		(*on_given_up) (void *arg, FinishItem *item);
+
+	/* The database has answered a statement after that time. */
+	void		(*on_answered) (void *arg, int64 us);
 } FinishEvents;
 
 extern FinishSession *finish_session_open(Loop *loop, const Config *config, Node *node,

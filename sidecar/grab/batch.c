@@ -174,8 +174,8 @@ compare_id(const void *id, const void *item)
 	return memcmp(id, ((const BatchItem *) item)->id, 16);
 }
 
-static BatchItem *
-find_item(Batch *batch, const uint8 *id)
+BatchItem *
+batch_find(Batch *batch, const uint8 *id)
 {
 	BatchItem  *item = bsearch(id, batch->items, batch->n, sizeof(BatchItem),
 							   compare_id);
@@ -194,7 +194,7 @@ start(BatchItem *item)
 void
 batch_start(Batch *batch, const uint8 *id)
 {
-	BatchItem  *item = find_item(batch, id);
+	BatchItem  *item = batch_find(batch, id);
 
 	if (item != NULL)
 		start(item);
@@ -203,7 +203,7 @@ batch_start(Batch *batch, const uint8 *id)
 Handler *
 batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
 {
-	BatchItem  *item = find_item(batch, id);
+	BatchItem  *item = batch_find(batch, id);
 	Handler    *handler;
 
 	if (item == NULL)
@@ -246,7 +246,7 @@ batch_again_us(const PGresult *result, int row)
 void
 batch_refuse(Batch *batch, const uint8 *id)
 {
-	BatchItem  *item = find_item(batch, id);
+	BatchItem  *item = batch_find(batch, id);
 
 	if (item == NULL)
 		return;

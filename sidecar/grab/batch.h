@@ -59,6 +59,9 @@ extern void batch_add_policies(const Batch *batch, const Config *config,
 							   WireParams *params);
 extern void batch_add_places(const Batch *batch, WireParams *params);
 
+/* NULL: the item is not, or no longer, in the batch. */
+extern BatchItem *batch_find(Batch *batch, const uint8 *id);
+
 /*
  * The item with that id starts now and stays in the batch.  Does nothing if
  * the item is not in the batch.

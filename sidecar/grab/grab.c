@@ -163,6 +163,8 @@ on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 {
 	GrabRequest *request = arg;
 
+	metrics_statement(request->grab->parts.metrics, STATEMENT_GRAB,
+					  loop_now_us(request->grab->parts.loop) - request->question.sent_us);
 	if (outcome == PG_DONE && PQntuples(result) > 0)
 		node_prove(request->grab->parts.node, request->question.sent_us);
 	on_answer(request, outcome, result);
@@ -422,7 +424,7 @@ grab_open(const GrabParts *parts)
 	Grab	   *grab = palloc0(sizeof(Grab));
 
 	grab->parts = *parts;
-	grab->answers = grab_answers_new(parts->loop, parts->execute, parts->offers);
+	grab->answers = grab_answers_new(parts->loop, parts->execute, parts->offers, parts->metrics);
 	dlist_init(&grab->requests);
 	grab->pause = loop_timer_new(parts->loop, on_pause_over, grab);
 	for (int i = 0; i < SESSIONS; i++)

@@ -41,6 +41,7 @@ typedef struct GrabParts
 	const Finish *finish;		/* no grabs while it is behind */
 	LostGrabs  *lost;			/* takes grabs whose outcome stays unknown */
 	Execute    *execute;		/* takes over grabbed tasks and their slots */
+	Metrics    *metrics;
 
 	/*
 	 * next() returns the next trigger of any bucket, with a booked slot, and

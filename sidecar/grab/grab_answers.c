@@ -20,6 +20,7 @@ struct GrabAnswers
 	Loop	   *loop;
 	Execute    *execute;
 	Offers	   *offers;
+	Metrics    *metrics;
 	int64		now_us;			/* when the answer came, by the loop's clock
 								 * ... */
 	int64		clock_us;		/* ... and by ours */
@@ -204,6 +205,19 @@ take_refusal(GrabAnswers *answers, Batch *batch, const PGresult *result, int row
 		batch_refuse(batch, wire_get_uuid(result, row, GRAB_ID));
 }
 
+static void
+count_lost(const GrabAnswers *answers, const Batch *batch)
+{
+	for (int i = 0; i < batch->n; i++)
+	{
+		const BatchItem *item = &batch->items[i];
+
+		if (item->entry != NULL)
+			metrics_count(metrics_of(answers->metrics, table_name(item->table), table_entry_type(item->entry)),
+						  COUNT_LOST_GRABS);
+	}
+}
+
 /*
  * Opens limits for the tasks won before it closes limits for the tasks
  * refused.
@@ -222,6 +236,7 @@ grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *r
 		if (PQgetisnull(result, i, GRAB_VERSION))
 			take_refusal(answers, question.batch, result, i);
 	pfree(question.unreadable);
+	count_lost(answers, question.batch);
 	lost = batch_drop(question.batch);
 	if (lost > 0)
 		log_line(TWT_LOG_DEBUG, "grab", "%d lost the race", lost);
@@ -247,13 +262,14 @@ grab_answers_describe(const PGresult *failure)
 }
 
 GrabAnswers *
-grab_answers_new(Loop *loop, Execute *execute, Offers *offers)
+grab_answers_new(Loop *loop, Execute *execute, Offers *offers, Metrics *metrics)
 {
 	GrabAnswers *answers = palloc0(sizeof(GrabAnswers));
 
 	answers->loop = loop;
 	answers->execute = execute;
 	answers->offers = offers;
+	answers->metrics = metrics;
 	return answers;
 }
 

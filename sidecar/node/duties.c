@@ -79,6 +79,7 @@ struct Duties
 	Pg		   *pg;				/* for duties that read much */
 	LoopFn		on_revived;
 	void	   *arg;
+	Metrics    *metrics;		/* NULL: nobody counts */
 	QueueKind	queue;
 	bool		is_stopped;
 	bool		has_work;		/* as far as we know */
@@ -150,6 +151,9 @@ on_recovered(Duty *duty, const PGresult *result)
 	int64		errors = wire_get_int(result, 0, RECOVER_ERRORS);
 	int64		failed = wire_get_int(result, 0, RECOVER_FAILED);
 
+	metrics_unknown(duty->duties->metrics, STUCK_RETRY, retried);
+	metrics_unknown(duty->duties->metrics, STUCK_ERROR, errors);
+	metrics_unknown(duty->duties->metrics, STUCK_FAIL, failed);
 	if (retried + errors + failed > 0)
 		log_line(TWT_LOG_WARN, "recover",
 				 "tasks without a node or past their deadline: "
@@ -381,6 +385,12 @@ duties_open(Loop *loop, const Config *config, Node *node, LoopFn on_revived, voi
 		duty->timer = loop_timer_new(loop, do_duty, duty);
 	}
 	return duties;
+}
+
+void
+duties_measure(Duties *duties, Metrics *metrics)
+{
+	duties->metrics = metrics;
 }
 
 void

@@ -21,6 +21,7 @@
 
 #include "base/loop.h"
 #include "config/config.h"
+#include "metrics/metrics.h"
 #include "node/node.h"
 
 typedef struct Duties Duties;
@@ -28,6 +29,9 @@ typedef struct Duties Duties;
 /* Calls on_revived(arg) when recovered tasks of a gone node run again. */
 extern Duties *duties_open(Loop *loop, const Config *config, Node *node,
 						   LoopFn on_revived, void *arg);
+
+/* Counts there the tasks that it recovers. */
+extern void duties_measure(Duties *duties, Metrics *metrics);
 extern void duties_free(Duties *duties);
 
 /*

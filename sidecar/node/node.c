@@ -508,6 +508,12 @@ node_lease_end_us(const Node *node)
 	return node->confirmed_us + node->config->lease_us;
 }
 
+int64
+node_confirmed_us(const Node *node)
+{
+	return node->confirmed_us;
+}
+
 bool
 node_is_alive(const Node *node)
 {

@@ -144,6 +144,9 @@ extern void node_prove(Node *node, int64 sent_us);
 /* When the confirmed lease ends, by the loop's clock. */
 extern int64 node_lease_end_us(const Node *node);
 
+/* When the last tick or start that was confirmed was sent; 0: none was. */
+extern int64 node_confirmed_us(const Node *node);
+
 /* Why the database does not let this node execute tasks; NULL: it does. */
 extern const char *node_refusal(const Node *node);
 

@@ -19,6 +19,7 @@ StaticAssertDecl(TABLE_AGINGS == COLUMN_MARKS, "a column marks its entries at ea
 
 struct Table
 {
+	const char *name;			/* its bucket */
 	int			capacity;
 	int			share;			/* most triggers of one type */
 	int			waiting;
@@ -41,6 +42,7 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 {
 	Table	   *table = palloc0(sizeof(Table));
 
+	table->name = "";
 	table->capacity = capacity;
 	table->share = per_type > 0 ? Min(per_type, capacity) : capacity;
 	table->resolve = resolve;
@@ -51,6 +53,18 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 	table->crowd = crowd_new();
 	dlist_init(&table->spilled);
 	return table;
+}
+
+void
+table_set_name(Table *table, const char *name)
+{
+	table->name = name;
+}
+
+const char *
+table_name(const Table *table)
+{
+	return table->name;
 }
 
 /*

@@ -70,6 +70,10 @@ typedef bool (*TableResolve) (void *arg, const char *type,
 extern Table *table_new(int capacity, int per_type,
 						TableResolve resolve, void *arg);
 
+/* The name of its bucket, for metrics; "" by default.  The caller keeps it. */
+extern void table_set_name(Table *table, const char *name);
+extern const char *table_name(const Table *table);
+
 /* Frees the table with its waiting entries.  No entry may be popped. */
 extern void table_free(Table *table);
 

@@ -24,7 +24,8 @@
  *		result			'finished'
  *						'failed'		still PROCESSING: finish it as retry or error
  *						'refused'		by a cluster-wide limit; version is NULL
- *		message			the failure with its SQLSTATE, or the name of the limit
+ *		message			the failure with its SQLSTATE, or the name of the limit; of a finished
+ *						task its result, such as 'retry', and NULL if that is done
  *		tries, type		of the task
  *
  * Errors

@@ -158,7 +158,7 @@ BEGIN
 		type := done.type;
 		tries := done.tries;
 		result := done.result;
-		message := done.message;
+		message := CASE WHEN done.result <> 'finished' THEN done.message END;
 		SELECT t.status, t.version INTO status, version FROM twtasks.tasks t WHERE t.id = done.id;
 		RETURN NEXT;
 	END LOOP;

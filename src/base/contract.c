@@ -251,6 +251,19 @@ contract_check(Contract *contract, FunctionCallInfo fcinfo)
 	contract->function = fcinfo->flinfo->fn_oid;
 }
 
+bool
+contract_is_symbol(FunctionCallInfo fcinfo, const char *symbol)
+{
+	HeapTuple	function = fetch_function(fcinfo->flinfo->fn_oid);
+	bool		isnull;
+	char	   *source = TextDatumGetCString(SysCacheGetAttr(PROCOID, function, Anum_pg_proc_prosrc, &isnull));
+	bool		is_symbol = strcmp(source, symbol) == 0;
+
+	ReleaseSysCache(function);
+	pfree(source);
+	return is_symbol;
+}
+
 /* Raises an error if it is a C function that the version does not have. */
 static bool
 check_member(Oid member, const char *version)

@@ -50,6 +50,9 @@ extern void contract_check(Contract *contract, FunctionCallInfo fcinfo);
  */
 extern void contract_check_all(void);
 
+/* Whether SQL names the function by this symbol: "twt_NAME" is the SQL of 1.0. */
+extern bool contract_is_symbol(FunctionCallInfo fcinfo, const char *symbol);
+
 /*
  * Stands before a function that SQL may call, in place of PG_FUNCTION_INFO_V1.
  * Behind the declaration of one that another module calls stands TWT_CHECKED(name),

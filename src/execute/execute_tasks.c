@@ -74,6 +74,7 @@ typedef struct Execution
 typedef struct ExecuteCall
 {
 	ReturnSetInfo *results;
+	bool		tells_results;	/* the SQL of 1.0 has no message of success */
 	Oid			function;
 	NullableDatum role;
 	NullableDatum retry;
@@ -351,6 +352,21 @@ execute_one(ExecuteCall *call, Execution *execution)
 	MemoryContextReset(call->scratch);
 }
 
+/* The failure; of a finished task, its result unless it is done. */
+static const char *
+message_of(const ExecuteCall *call, const Execution *execution)
+{
+	const Try  *try = &execution->try;
+
+	if (execution->failure != NULL)
+		return execution->failure;
+	if (!call->tells_results)
+		return NULL;
+	if (try_is_done(try))
+		return try->result == TRY_DONE ? NULL : try_result_name(try->result);
+	return try->facts != 0 ? "cancelled" : try_result_name(try->result);
+}
+
 static void
 put_results(const ExecuteCall *call)
 {
@@ -358,13 +374,14 @@ put_results(const ExecuteCall *call)
 	{
 		const Execution *execution = &call->executions[i];
 		bool		failed = execution->failure != NULL;
+		const char *message = message_of(call, execution);
 		Datum		values[] = {
 			UUIDPGetDatum(execution->try.id), Int64GetDatum(execution->try.version),
 			CStringGetTextDatum(failed ? "failed" : "finished"),
-			failed ? CStringGetTextDatum(execution->failure) : (Datum) 0,
+			message != NULL ? CStringGetTextDatum(message) : (Datum) 0,
 			execution->tries, execution->type
 		};
-		bool		nulls[lengthof(values)] = {[3] = !failed};
+		bool		nulls[lengthof(values)] = {[3] = message == NULL};
 
 		tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 	}
@@ -381,6 +398,7 @@ execute_tasks(FunctionCallInfo fcinfo)
 				 errmsg("incarnation and token must not be null")));
 	InitMaterializedSRF(fcinfo, 0);
 	begin_call(fcinfo, &call);
+	call.tells_results = !contract_is_symbol(fcinfo, "twt_execute_tasks");
 	if (!PG_ARGISNULL(ARG_GRABBED) && PG_GETARG_BOOL(ARG_GRABBED))
 		grabbed_all(fcinfo, GRAB_ARGS, keep_task, &call);
 	else

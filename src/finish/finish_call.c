@@ -22,6 +22,12 @@ static const char *const result_names[TRY_LATER] = {
 	"done", "delete", "retry", "repeat", "error", "accepted", "release", "cancelled"
 };
 
+const char *
+try_result_name(TryResult result)
+{
+	return result < TRY_LATER ? result_names[result] : NULL;
+}
+
 TryResult
 try_result_of(const char *name)
 {

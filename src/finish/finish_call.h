@@ -92,6 +92,8 @@ typedef struct FinishCall
 } FinishCall;
 
 /* Raises 22023 unless callers may give the result. */
+/* NULL: TRY_LATER or after. */
+extern const char *try_result_name(TryResult result);
 extern TryResult try_result_of(const char *name);
 
 /*

@@ -72,16 +72,16 @@ SELECT is(pg_temp.try(3, NULL, 'app.nothing'), 'finished', 'a function without a
 SELECT is(pg_temp.state(pg_temp.id(3)) || ' ' || pg_temp.notes(3), 'DONE 2 void', 'a function without an answer ran once');
 
 -- Each answer.
-SELECT is(pg_temp.try(4, '{"answer": {"result": "retry", "delay": "90 s", "message": "busy"}}'), 'finished', 'a function may ask for a retry');
+SELECT is(pg_temp.try(4, '{"answer": {"result": "retry", "delay": "90 s", "message": "busy"}}'), 'finished: retry', 'a function may ask for a retry');
 SELECT is((SELECT jsonb_build_array(status, tries, error, extract(epoch FROM next_event_time - state_time)) FROM twtasks.task WHERE id = pg_temp.id(4)),
 	'["WAITING", 1, "busy", 90]'::jsonb, 'a retry comes after its delay');
 SELECT is(pg_temp.notes(4), 'regress_app', 'a retry keeps the effects of the function');
-SELECT is(pg_temp.try(5, '{"answer": {"result": "error", "message": "no"}}') || ' ' || pg_temp.state(pg_temp.id(5)), 'finished ERROR 2', 'a function may give up');
-SELECT is(pg_temp.try(6, '{"answer": {"result": "delete"}}') || ' ' || pg_temp.state(pg_temp.id(6)), 'finished none', 'a function may delete its task');
+SELECT is(pg_temp.try(5, '{"answer": {"result": "error", "message": "no"}}') || ' ' || pg_temp.state(pg_temp.id(5)), 'finished: error ERROR 2', 'a function may give up');
+SELECT is(pg_temp.try(6, '{"answer": {"result": "delete"}}') || ' ' || pg_temp.state(pg_temp.id(6)), 'finished: delete none', 'a function may delete its task');
 SELECT is(pg_temp.try(90, '{"note": "no", "answer": {"result": "cancelled"}}'), 'failed: handler cancelled it without being asked (SQLSTATE 22023)', 'a function may not cancel its task by itself');
 SELECT is(pg_temp.state(pg_temp.id(90)) || ' ' || coalesce(pg_temp.notes(90), 'none'), 'PROCESSING 1 none', 'a function that cancels by itself has no effect');
 GRANT twtasks_operator TO regress_app;
-SELECT is(pg_temp.try(91, jsonb_build_object('sql', format('SELECT twtasks.request_cancel(%L, 1)', pg_temp.id(91)), 'answer', '{"result": "cancelled"}'::jsonb)), 'finished', 'a function may cancel its task on request');
+SELECT is(pg_temp.try(91, jsonb_build_object('sql', format('SELECT twtasks.request_cancel(%L, 1)', pg_temp.id(91)), 'answer', '{"result": "cancelled"}'::jsonb)), 'finished: cancelled', 'a function may cancel its task on request');
 SELECT is(pg_temp.state(pg_temp.id(91)), 'CANCELLED 2', 'the task cancelled on request is CANCELLED');
 REVOKE twtasks_operator FROM regress_app;
 SELECT is(pg_temp.try(7, '{"answer": {"message": "fine"}}') || ' ' || pg_temp.state(pg_temp.id(7)), 'finished DONE 2', 'a NULL result means done');

@@ -25,6 +25,38 @@ release(Batch *batch, const uint8 *id)
 	policy_unref(policy);
 }
 
+static TypeCounts *
+counts_of(Batch *batch, const RunnerParts *parts, const uint8 *id)
+{
+	const BatchItem *item = batch_find(batch, id);
+
+	return item == NULL ? NULL :
+		metrics_of(parts->metrics, table_name(item->table), table_entry_type(item->entry));
+}
+
+/* The database has grabbed the task and called its function. */
+static TypeCounts *
+count_start(Batch *batch, const RunnerParts *parts, const uint8 *id)
+{
+	TypeCounts *counts = counts_of(batch, parts, id);
+
+	metrics_count(counts, COUNT_GRABS);
+	metrics_count(counts, COUNT_STARTED);
+	return counts;
+}
+
+/* The statement has stored the result, too. */
+static void
+count_end(Batch *batch, const RunnerParts *parts, const PGresult *result, int row, int64 us)
+{
+	TypeCounts *counts = count_start(batch, parts, wire_get_uuid(result, row, EXECUTE_ID));
+	TaskResult	ended = TASK_DONE;
+
+	metrics_time(counts, TIME_RUN, us);
+	if (PQgetisnull(result, row, EXECUTE_MESSAGE) || task_result_parse(PQgetvalue(result, row, EXECUTE_MESSAGE), &ended))
+		metrics_ended(counts, ended, NULL);
+}
+
 void
 sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 			   TaskResult result, const char *why)
@@ -33,6 +65,7 @@ sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 		result, result == TASK_RELEASE ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY, why
 	};
 
+	task->counts = count_start(batch, parts, task->id);
 	if (batch_take(batch, task->id, &task->slot, &task->policy) == NULL)
 		return;
 	task->has_shared_slot = slots_are_shared(task->slot);
@@ -78,7 +111,7 @@ fail_row(Batch *batch, const RunnerParts *parts, const PGresult *result, int row
 }
 
 void
-sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *result)
+sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *result, double each_us)
 {
 	for (int i = 0; i < PQntuples(result); i++)
 	{
@@ -87,9 +120,15 @@ sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *r
 		if (PQgetisnull(result, i, EXECUTE_VERSION))
 			refuse(batch, parts, id, PQgetvalue(result, i, EXECUTE_MESSAGE), 0);
 		else if (strcmp(PQgetvalue(result, i, EXECUTE_RESULT), "failed") == 0)
+		{
+			metrics_time(counts_of(batch, parts, id), TIME_RUN, (int64) each_us);
 			fail_row(batch, parts, result, i);
+		}
 		else
+		{
+			count_end(batch, parts, result, i, (int64) each_us);
 			release(batch, id);
+		}
 	}
 }
 

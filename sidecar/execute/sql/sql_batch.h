@@ -20,9 +20,9 @@ extern void sql_batch_refuse(Batch *batch, const RunnerParts *parts,
 
 /*
  * Takes the rows of an executed statement: tasks are finished, failed or
- * refused.
+ * refused.  Each has run for each_us on average.
  */
-extern void sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *result);
+extern void sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *result, double each_us);
 
 /* Takes a failed task that this node holds out of the batch, and reports it. */
 extern void sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,

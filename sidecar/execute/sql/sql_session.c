@@ -210,9 +210,10 @@ fail_granted(SqlSession *session, const PGresult *result)
 static void
 on_executed_all(SqlSession *session, const PGresult *result)
 {
-	sql_waiting_learn(session->setup->waiting,
-					  (double) (loop_now_us(session->loop) - session->sent_us) / session->size);
-	sql_batch_take_answers(session->batch, session->setup->parts, result);
+	double		each_us = (double) (loop_now_us(session->loop) - session->sent_us) / session->size;
+
+	sql_waiting_learn(session->setup->waiting, each_us);
+	sql_batch_take_answers(session->batch, session->setup->parts, result, each_us);
 	end_batch(session);
 }
 

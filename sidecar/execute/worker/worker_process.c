@@ -206,6 +206,7 @@ take_fault(WorkerProcess *process, const char *what, char *quote)
 		pfree(quote);
 		return;
 	}
+	metrics_handler(process->setup->metrics, process->setup->config->index, HANDLER_PROTOCOL_ERRORS);
 	reason = psprintf("broke the protocol: %s", what);
 	log_line(TWT_LOG_WARN, "worker", "%s[%d]: worker %s",
 			 process->setup->config->argv[0], resident_pid(process->resident), reason);
@@ -337,6 +338,8 @@ prepare(void *arg, ResidentStart *start)
 	WorkerProcess *process = arg;
 	const HandlerConfig *config = process->setup->config;
 
+	if (resident_starts(process->resident) > 1)
+		metrics_handler(process->setup->metrics, config->index, HANDLER_RESTARTS);
 	process->is_ready = process->has_replied = process->has_ignored = false;
 	start->argv = config->argv;
 	start->directory = config->directory;

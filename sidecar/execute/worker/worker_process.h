@@ -37,6 +37,7 @@ typedef struct WorkerSetup
 	const HandlerConfig *config;
 	const RunnerGate *gate;
 	Crashes    *crashes;
+	Metrics    *metrics;
 	RunnerDone	done;
 	void	   *done_arg;
 } WorkerSetup;
