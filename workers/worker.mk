@@ -22,7 +22,7 @@ all: $(NAME)
 $(NAME): $(OBJS) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-vpath %.c ../lib
+vpath %.c ../lib ../curl
 
 %.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@

@@ -27,7 +27,7 @@
 #define TWT_HTTP_HEADERS_H
 
 #include "base/task.h"
-#include "workers/http/http_sign.h"
+#include "workers/curl/http_sign.h"
 
 struct curl_slist;
 

@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/version.h"
 #include "workers/http/http_headers.h"
 #include "workers/http/http_post.h"
 #include "workers/http/http_reply.h"
@@ -214,25 +213,16 @@ set_callbacks(HttpPost *post)
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, post);
 }
 
-/*
- * Allows no redirects, no proxies from the environment, and nothing but HTTP.
- */
 static void
 set_limits(HttpPost *post, const HttpSettings *settings)
 {
 	CURL	   *easy = post->easy;
 
+	http_client_confine(easy);
 	curl_easy_setopt(easy, CURLOPT_CURLU, post->url.handle);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long) (settings->connect_timeout_us / 1000));
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, KEPT_SECONDS);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, "twtasksd/" TWT_VERSION);
 	if (settings->ca_file != NULL)
 	{
 		curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca_file);

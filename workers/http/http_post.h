@@ -24,7 +24,7 @@
 
 #include "base/output.h"
 #include "base/task.h"
-#include "workers/http/http_client.h"
+#include "workers/curl/http_client.h"
 #include "workers/http/settings.h"
 
 typedef enum HttpPostEnd

@@ -14,8 +14,8 @@
 #ifndef TWT_HTTP_SETTINGS_H
 #define TWT_HTTP_SETTINGS_H
 
-#include "workers/http/http_sign.h"
-#include "workers/http/http_url.h"
+#include "workers/curl/http_sign.h"
+#include "workers/curl/http_url.h"
 #include "workers/lib/worker_fault.h"
 
 /* Secrets of the hosts that fit a pattern, which is one of the option "hosts". */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "workers/http/http_client.h"
+#include "workers/curl/http_client.h"
 #include "pg/lookup.h"
 #include "pg/pg.h"
 

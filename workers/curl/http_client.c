@@ -11,7 +11,8 @@
  */
 #include "base/port.h"
 
-#include "workers/http/http_client.h"
+#include "common/version.h"
+#include "workers/curl/http_client.h"
 
 struct HttpClient
 {
@@ -186,6 +187,18 @@ http_client_put(HttpClient *client, CURL * easy)
 	}
 	curl_easy_reset(easy);
 	client->spare[client->nspare++] = easy;
+}
+
+void
+http_client_confine(CURL * easy)
+{
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "twtasksd/" TWT_VERSION);
 }
 
 void

@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "workers/http/http_url.h"
+#include "workers/curl/http_url.h"
 
 #define URL_MAX_BYTES 8192
 #define HOST_MAX_BYTES 255

@@ -5,7 +5,7 @@
 #include "common/sha2.h"
 
 #include "options/secret_file.h"
-#include "workers/http/http_sign.h"
+#include "workers/curl/http_sign.h"
 
 #define PREFIX "whsec_"
 #define KEY_MIN_BYTES 16

@@ -33,6 +33,12 @@ extern void http_client_keep(HttpClient *client, int n);
 extern CURL * http_client_get(HttpClient *client);
 extern void http_client_put(HttpClient *client, CURL * easy);
 
+/*
+ * Allows the request no redirects, no proxies from the environment, and nothing but
+ * HTTP; names this program.
+ */
+extern void http_client_confine(CURL * easy);
+
 /* All requests must have ended. */
 extern void http_client_free(HttpClient *client);
 

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "check.h"
-#include "workers/http/http_url.h"
+#include "workers/curl/http_url.h"
 
 static void
 expect_url(const char *text, bool is_https, const char *host, int port)

@@ -13,7 +13,7 @@
 
 #include "check.h"
 #include "options/secret_file.h"
-#include "workers/http/http_sign.h"
+#include "workers/curl/http_sign.h"
 
 static char path[] = "/tmp/twtasks_test_sign.XXXXXX";
 
