@@ -10,7 +10,7 @@ PG_CONFIG := $(shell scripts/pg-config)
 endif
 export PG_CONFIG
 
-WORKERS = workers/run workers/http $(if $(filter no,$(WITH_KAFKA)),,workers/kafka) \
+WORKERS = workers/run workers/http workers/notify $(if $(filter no,$(WITH_KAFKA)),,workers/kafka) \
 	$(if $(filter no,$(WITH_ZOOKEEPER)),,workers/zookeeper)
 
 EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'

@@ -120,6 +120,7 @@ prove_alone()
 	copy_tree "$work" test
 	mkdir -p "$work/bin" "$work/tmp" "$work/ports"
 	cp "$root/sidecar/twtasksd" "$root"/workers/*/twtasks-* "$work/bin/"
+	mkdir -p "$work/share/twtasks" && cp -r "$root/share/notify" "$work/share/twtasks/"
 	give_to_server "$work"
 	(cd "$work" && as_server env HOME="$work" TMPDIR="$work/tmp" \
 		PATH="$("$PG_CONFIG" --bindir):$PATH" TWTASKSD="$work/bin/twtasksd" \

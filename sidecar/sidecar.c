@@ -20,6 +20,7 @@
 #include "listen/listeners.h"
 #include "node/duties.h"
 #include "node/policies.h"
+#include "notify/notify.h"
 #include "observed.h"
 #include "queue/feed.h"
 #include "queue/sweep.h"
@@ -82,6 +83,7 @@ struct Sidecar
 	Policies   *policies;
 	Duties	   *duties;
 	Observed   *observed;
+	Notify	   *notify;			/* in a process of its own */
 	Health	   *health;			/* NULL: not configured */
 	LoopTimer  *drain_end;
 };
@@ -203,15 +205,12 @@ end(Sidecar *sidecar)
 	node_end(sidecar->node, on_ended, sidecar);
 }
 
-/*
- * The drain ends when no task runs, all outcomes are reported and the process
- * of the listeners has ended.
- */
+/* The drain ends when no task runs, all is reported, and the helpers have ended. */
 static void
 look_at_drain(Sidecar *sidecar)
 {
 	if ((sidecar->state == SIDECAR_DRAINING || sidecar->state == SIDECAR_REPORTING) &&
-		is_idle(sidecar) && listeners_are_down(sidecar->listeners) &&
+		is_idle(sidecar) && listeners_are_down(sidecar->listeners) && notify_is_down(sidecar->notify) &&
 		feed_is_idle(sidecar->feed))
 		end(sidecar);
 }
@@ -243,6 +242,7 @@ on_turn(void *arg)
 	offers_pump(sidecar->offers);
 	served_pump(sidecar->served);
 	listeners_pump(sidecar->listeners);
+	notify_pump(sidecar->notify);
 	look_at_drain(sidecar);
 }
 
@@ -308,6 +308,7 @@ sidecar_drain(Sidecar *sidecar)
 	if (sidecar->health != NULL)
 		health_stop_listening(sidecar->health);
 	listeners_stop(sidecar->listeners);
+	notify_stop(sidecar->notify);
 	feed_stop(sidecar->feed);
 	grab_stop(sidecar->grab);
 	sweep_stop(sidecar->sweep);
@@ -419,6 +420,9 @@ sidecar_open(Loop *loop, Config *config)
 	faults_watch(sidecar->faults, election_add_trouble, sidecar->election);
 	faults_watch(sidecar->faults, feed_add_troubles, sidecar->feed);
 	faults_watch(sidecar->faults, execute_add_crashes, sidecar->execute);
+	sidecar->notify = notify_open(loop, config, sidecar->node);
+	faults_watch(sidecar->faults, notify_add_troubles, sidecar->notify);
+	duties_on_judged(sidecar->duties, notify_judged, sidecar->notify);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	health_on_metrics(sidecar->health, observed_write, sidecar->observed);
 	sidecar->drain_end = loop_timer_new(loop, on_drain_end, sidecar);
@@ -441,6 +445,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	listeners_reload(sidecar->listeners, config);
 	election_reload(sidecar->election, config);
 	feed_reload(sidecar->feed, config);
+	notify_reload(sidecar->notify, config);
 	if (old != sidecar->first_config)
 		options_free(&config_section, old);
 	loop_want_turn(sidecar->loop);
@@ -453,10 +458,7 @@ sidecar_note_config(Sidecar *sidecar, const char *trouble)
 	faults_note_config(sidecar->faults, trouble);
 }
 
-/*
- * Closes the source of tasks first, then the steps, then the parts that they
- * share.
- */
+/* Closes the source of tasks first, then the steps, then the parts that they share. */
 void
 sidecar_free(Sidecar *sidecar)
 {
@@ -469,7 +471,8 @@ sidecar_free(Sidecar *sidecar)
 	lost_grabs_free(sidecar->lost);
 	finish_free(sidecar->finish);
 	election_free(sidecar->election);
-	node_free(sidecar->node);	/* its pending answers go to the next two */
+	node_free(sidecar->node);	/* its pending answers go to the next three */
+	notify_free(sidecar->notify);
 	offers_free(sidecar->offers);
 	limit_reader_free(sidecar->limit_reader);
 	policies_free(sidecar->policies);

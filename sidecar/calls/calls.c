@@ -141,6 +141,16 @@ const PgStatement call_clean = {"clean", "SELECT twtasks_internal.clean_tasks()"
 const PgStatement call_monitor = {"monitor",
 "SELECT m.errors, m.stuck, m.is_news, twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks() m"};
 
+const PgStatement call_next_incidents = {"next_incidents",
+	"SELECT (pg_catalog.to_jsonb(n) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object('database', "
+	"pg_catalog.current_database()))::text "
+"FROM twtasks_internal.next_incidents(ARRAY[$1::text], $2::int4) n"};
+
+const PgStatement call_note_sent = {"note_sent",
+"SELECT twtasks_internal.note_sent($1::int8, $2::text, $3::text, $4::int4, $5::text, $6::text)"};
+
+const PgStatement call_is_well = {"is_well", "SELECT twtasks_internal.is_well()"};
+
 void
 calls_add_buckets(WireParams *params, const Config *config)
 {

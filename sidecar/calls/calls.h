@@ -256,4 +256,13 @@ enum
 	MONITOR_IS_NEWS
 };
 
+/* target, most -> messages about incidents, a JSON object each */
+extern const PgStatement call_next_incidents;
+
+/* incident, target, state, repeat, status, answer */
+extern const PgStatement call_note_sent;
+
+/* -> whether no incident is open that wakes somebody */
+extern const PgStatement call_is_well;
+
 #endif							/* TWT_CALLS_H */

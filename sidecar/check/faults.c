@@ -21,7 +21,7 @@ typedef struct Noted
 } Noted;
 
 /* Kinds of helpers, at most. */
-#define SOURCES_MAX 4
+#define SOURCES_MAX 8
 
 typedef struct Source
 {

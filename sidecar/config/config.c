@@ -280,6 +280,15 @@ settle_election(Config *config, const Place *place)
 }
 
 static bool
+settle_notify(Config *config, const Place *place)
+{
+	if (!notify_is_wanted(&config->notify))
+		return true;
+	config->notify_line = notify_line(&config->notify, config->node, config->environment, &config->log, place);
+	return config->notify_line != NULL;
+}
+
+static bool
 settle(void *target, const Place *place)
 {
 	Config	   *config = target;
@@ -292,7 +301,7 @@ settle(void *target, const Place *place)
 		return false;
 	make_hellos(config);
 	return check_settings(config, place) && settle_listeners(config, place) &&
-		settle_election(config, place);
+		settle_election(config, place) && settle_notify(config, place);
 }
 
 static void
@@ -300,6 +309,7 @@ release_config(void *target)
 {
 	pfree(((Config *) target)->listeners_line);
 	pfree(((Config *) target)->election_line);
+	pfree(((Config *) target)->notify_line);
 }
 
 static void
@@ -428,6 +438,10 @@ static const Option root_options[] = {
 		"listeners_postgres", OPTION_CONNINFO, .min = 1, .max = 8192,
 		.offset = offsetof(Config, listeners_postgres),
 		.help = "the database, for listeners, with a role of twtasks_producer; default: option postgres"
+	},
+	{
+		"notify", OPTION_SECTION, .section = &notify_section, .offset = offsetof(Config, notify),
+		.help = "people and programs that hear of incidents"
 	},
 	{
 		"handlers", OPTION_SECTIONS, .section = &handler_section,

@@ -17,6 +17,7 @@
 #include "base/policy.h"
 #include "config/kafka_options.h"
 #include "config/listener_options.h"
+#include "config/notify_options.h"
 #include "options/log_options.h"
 #include "options/options.h"
 #include "config/zookeeper_options.h"
@@ -115,6 +116,9 @@ typedef struct Config
 	int			nlisteners;
 	char	   *listeners_postgres; /* their database; NULL: postgres */
 	char	   *listeners_line; /* told to their process; NULL: there are none */
+	NotifyConfig notify;
+	char	   *notify_line;	/* told to twtasks-notify; NULL: nobody is
+								 * notified */
 	HandlerConfig **handlers;
 	int			nhandlers;
 } Config;

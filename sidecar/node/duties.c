@@ -80,6 +80,8 @@ struct Duties
 	LoopFn		on_revived;
 	void	   *arg;
 	Metrics    *metrics;		/* NULL: nobody counts */
+	LoopFn		on_judged;		/* NULL: nobody asks */
+	void	   *judged_arg;
 	QueueKind	queue;
 	bool		is_stopped;
 	bool		has_work;		/* as far as we know */
@@ -230,6 +232,8 @@ on_monitored(Duty *duty, const PGresult *result)
 				 " stuck, some of them new: see twtasks.error_tasks, twtasks.stuck_tasks",
 				 wire_get_int(result, 0, MONITOR_ERRORS),
 				 wire_get_int(result, 0, MONITOR_STUCK));
+	if (duty->duties->on_judged != NULL)
+		duty->duties->on_judged(duty->duties->judged_arg);
 	return -1;
 }
 
@@ -391,6 +395,13 @@ void
 duties_measure(Duties *duties, Metrics *metrics)
 {
 	duties->metrics = metrics;
+}
+
+void
+duties_on_judged(Duties *duties, LoopFn fn, void *arg)
+{
+	duties->on_judged = fn;
+	duties->judged_arg = arg;
 }
 
 void

@@ -41,6 +41,9 @@ extern void duties_free(Duties *duties);
  */
 extern void duties_due_at(Duties *duties, int64 unix_us);
 
+/* Calls fn(arg) after each count of the leader, which judges incidents too. */
+extern void duties_on_judged(Duties *duties, LoopFn fn, void *arg);
+
 /* A node may be gone. */
 extern void duties_node_gone(Duties *duties);
 

@@ -2,9 +2,9 @@
 #
 # Functions that have no place in what we ship.  TWT_FUNCTION stands in for
 # PG_FUNCTION_INFO_V1.  Processes are started below spawn.c only, without a shell, but
-# for the check of a configuration in hello.c.  SQL is constants and parameters: a
-# statement put together by printf says, in a comment within the three lines above,
-# "lint: sql" and why its parts are safe.
+# for the check of a configuration in hello.c and the commands of twtasks-notify.
+# SQL is constants and parameters: a statement put together by printf says, in a comment
+# within the three lines above, "lint: sql" and why its parts are safe.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -17,9 +17,9 @@ calls()
 	files "${product[@]}" -- '*.[ch]' | xargs -r perl test/lint/code.pl --no-strings |
 		perl -ne "print \"\$1: \$2() is banned\n\"
 			if /^([^:]+:\d+):.*?(?<![\w.>])($banned)\s*\(/;
-			print \"\$1: \$2() outside of spawn.c and hello.c\n\"
+			print \"\$1: \$2() outside of spawn.c, hello.c and notify_command.c\n\"
 			if /^([^:]+:\d+):.*?(?<![\w.>])(v?fork|posix_spawnp?)\s*\(/
-				&& !m,^sidecar/(execute/process/spawn|config/hello)\.c:|^workers/run/kernel\.h:,"
+				&& !m,^sidecar/(execute/process/spawn|config/hello)\.c:|^workers/run/kernel\.h:|^workers/notify/notify_command\.c:,"
 }
 
 built_statements()

@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * notify.c
+ *		Incidents on their way to people: twtasks-notify.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "base/log.h"
+#include "calls/calls.h"
+#include "helper/helper.h"
+#include "notify/notify.h"
+
+/* Messages of a target that are handed over at once. */
+#define MESSAGES_MAX 100
+
+/* A heartbeat needs a judgement that is not older. */
+#define WELL_US SECONDS_TO_US(90)
+
+/* A request of the helper takes 10 s at most. */
+#define LEAVE_US SECONDS_TO_US(11)
+
+struct Notify
+{
+	Loop	   *loop;
+	const Config *config;
+	Node	   *node;
+	Helper	   *helper;
+	bool		is_stopped;
+	int64		judged_us;		/* loop time of the last judgement; 0: none */
+	json_t	   *troubles;		/* as the helper reported them last */
+	json_t	   *asked;			/* targets with a question under way: whether
+								 * to ask again */
+	int			life;			/* the number of helpers that have ended */
+};
+
+/* The target of a question; freed with its answer. */
+typedef struct Question
+{
+	Notify	   *notify;
+	char	   *target;
+	int			life;
+} Question;
+
+/* ---- what is to be sent ---- */
+
+/* The line of the helper: {"target":NAME,"messages":[...]}. */
+static void
+hand_over(Notify *notify, const char *target, const PGresult *result)
+{
+	json_t	   *line = json_object();
+	json_t	   *messages = json_array();
+	char	   *text;
+
+	for (int i = 0; i < PQntuples(result); i++)
+	{
+		json_t	   *message = json_loads(PQgetvalue(result, i, 0), 0, NULL);
+
+		if (message != NULL)
+			json_array_append_new(messages, message);
+	}
+	json_object_set_new(line, "target", json_string(target));
+	json_object_set_new(line, "messages", messages);
+	text = json_dumps(line, JSON_COMPACT);
+	if (text != NULL)
+		(void) helper_send(notify->helper, text, strlen(text));
+	free(text);
+	json_decref(line);
+}
+
+static void ask(Notify *notify, const char *target);
+
+/*
+ * An answer that is older than the helper may list what the helper before it has sent.
+ */
+static void
+on_messages(void *arg, PgOutcome outcome, PGresult *result)
+{
+	Question   *question = arg;
+	Notify	   *notify = question->notify;
+	bool		is_again = json_is_true(json_object_get(notify->asked, question->target));
+
+	json_object_del(notify->asked, question->target);
+	if (outcome == PG_DONE && question->life == notify->life)
+		hand_over(notify, question->target, result);
+	if (is_again && outcome == PG_DONE)
+		ask(notify, question->target);
+	pfree(question->target);
+	pfree(question);
+}
+
+static bool
+can_ask(const Notify *notify)
+{
+	return helper_is_ready(notify->helper) && node_is_leader(notify->node) && pg_is_up(node_pg(notify->node));
+}
+
+static void
+ask(Notify *notify, const char *target)
+{
+	Question   *question;
+	WireParams	params;
+
+	if (!can_ask(notify))
+		return;
+	if (json_object_get(notify->asked, target) != NULL)
+	{
+		json_object_set_new(notify->asked, target, json_true());
+		return;
+	}
+	json_object_set_new(notify->asked, target, json_false());
+	question = palloc(sizeof(Question));
+	question->life = notify->life;
+	question->notify = notify;
+	question->target = pstrdup(target);
+	wire_init(&params);
+	wire_add_text(&params, target);
+	wire_add_int4(&params, MESSAGES_MAX);
+	pg_send(node_pg(notify->node), &call_next_incidents, &params, on_messages, question);
+}
+
+static void
+ask_all(Notify *notify)
+{
+	const NotifyConfig *config = &notify->config->notify;
+
+	for (int i = 0; i < config->ntargets; i++)
+		ask(notify, config->targets[i]->name);
+}
+
+/* ---- the heartbeat ---- */
+
+/* A target that fails is told by the heartbeat, which then stops. */
+static bool
+is_well(const Notify *notify)
+{
+	return json_array_size(notify->troubles) == 0 && notify->judged_us != 0 &&
+		loop_now_us(notify->loop) - notify->judged_us < WELL_US;
+}
+
+static void
+on_well(void *arg, PgOutcome outcome, PGresult *result)
+{
+	static const char line[] = "{\"heartbeat\":1}";
+	Notify	   *notify = arg;
+
+	if (outcome == PG_DONE && PQntuples(result) == 1 && wire_get_bool(result, 0, 0) && is_well(notify))
+		(void) helper_send(notify->helper, line, strlen(line));
+}
+
+static void
+ask_well(Notify *notify)
+{
+	WireParams	params;
+
+	if (!can_ask(notify) || (notify->config->notify.heartbeat == NULL && notify->config->notify.heartbeat_file == NULL))
+		return;
+	wire_init(&params);
+	pg_send(node_pg(notify->node), &call_is_well, &params, on_well, notify);
+}
+
+void
+notify_judged(void *arg)
+{
+	Notify	   *notify = arg;
+
+	notify->judged_us = loop_now_us(notify->loop);
+	ask_all(notify);
+	ask_well(notify);
+}
+
+/* ---- what became of it ---- */
+
+/* A lost note is told again with the next list. */
+static void
+on_noted(void *arg, PgOutcome outcome, PGresult *result)
+{
+	(void) arg;
+	(void) outcome;
+	(void) result;
+}
+
+static void
+note(Notify *notify, const json_t *told)
+{
+	const char *status = json_string_value(json_object_get(told, "status"));
+	const char *target = json_string_value(json_object_get(told, "target"));
+	bool		is_end = status != NULL && strcmp(status, "retry") != 0;
+	WireParams	params;
+
+	if (!pg_is_up(node_pg(notify->node)))
+		return;
+	wire_init(&params);
+	wire_add_int8(&params, json_integer_value(json_object_get(told, "incident")));
+	wire_add_text(&params, target);
+	wire_add_text(&params, json_string_value(json_object_get(told, "state")));
+	wire_add_int4(&params, (int32) json_integer_value(json_object_get(told, "repeat")));
+	wire_add_text(&params, status);
+	wire_add_text(&params, json_string_value(json_object_get(told, "answer")));
+	pg_send(node_pg(notify->node), &call_note_sent, &params, on_noted, notify);
+	/* the next message of its key may go now */
+	if (is_end && target != NULL)
+		ask(notify, target);
+}
+
+static void
+set_troubles(Notify *notify, json_t *troubles)
+{
+	json_decref(notify->troubles);
+	notify->troubles = troubles;
+}
+
+static void
+on_line(void *arg, const char *line, size_t len)
+{
+	Notify	   *notify = arg;
+	json_t	   *told = json_loadb(line, len, 0, NULL);
+
+	if (json_is_array(told))
+		set_troubles(notify, json_incref(told));
+	else if (json_is_object(told))
+		note(notify, told);
+	json_decref(told);
+}
+
+/* ---- the helper ---- */
+
+static void
+on_ready(void *arg)
+{
+	ask_all(arg);
+	ask_well(arg);
+}
+
+static void
+on_gone(void *arg)
+{
+	set_troubles(arg, json_array());
+	((Notify *) arg)->life++;
+}
+
+static const HelperProgram program = {
+	.component = "notify",
+	.subject = "helper \"notify\"",
+	.bundled = "notify",
+	.leave_us = LEAVE_US,
+	.on_ready = on_ready,
+	.on_line = on_line,
+	.on_gone = on_gone
+};
+
+/* Why there must be no helper; NULL: there may be one. */
+static const char *
+why_down(const Notify *notify)
+{
+	if (notify->is_stopped)
+		return "this sidecar stops";
+	if (notify->config->notify_line == NULL)
+		return "there is nobody to notify any more";
+	if (!node_is_leader(notify->node))
+		return "this node does not lead";
+	return NULL;
+}
+
+void
+notify_pump(Notify *notify)
+{
+	const char *why = why_down(notify);
+
+	if (why != NULL)
+		helper_end(notify->helper, why);
+	else
+		helper_run(notify->helper, notify->config->notify_line);
+}
+
+void
+notify_add_troubles(void *arg, json_t *list)
+{
+	const Notify *notify = arg;
+
+	json_array_extend(list, notify->troubles);
+	helper_add_trouble(notify->helper, list);
+}
+
+/* ---- open, reload, stop, free ---- */
+
+Notify *
+notify_open(Loop *loop, const Config *config, Node *node)
+{
+	Notify	   *notify = palloc0(sizeof(Notify));
+
+	notify->loop = loop;
+	notify->config = config;
+	notify->node = node;
+	notify->troubles = json_array();
+	notify->asked = json_object();
+	notify->helper = helper_new(loop, &program, notify);
+	return notify;
+}
+
+void
+notify_reload(Notify *notify, const Config *config)
+{
+	notify->config = config;
+	ask_all(notify);
+	loop_want_turn(notify->loop);
+}
+
+void
+notify_stop(Notify *notify)
+{
+	notify->is_stopped = true;
+	loop_want_turn(notify->loop);
+}
+
+bool
+notify_is_down(const Notify *notify)
+{
+	return helper_is_down(notify->helper);
+}
+
+void
+notify_free(Notify *notify)
+{
+	helper_free(notify->helper);
+	json_decref(notify->troubles);
+	json_decref(notify->asked);
+	loop_defer_free(notify->loop, notify);
+}

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * notify.h
+ *		Incidents on their way to people: twtasks-notify.
+ *
+ *		from: sidecar.c, duties.h	to: helper.h, workers/notify/notifier.h,
+ *									sql/watch/incidents.sql
+ *
+ * The leader asks the database after each judgement which messages are not sent, hands
+ * them to the helper, and notes what became of each.  The database decides what is sent,
+ * so nothing is lost with this process, the helper or the machine.  A message whose answer
+ * was not noted is sent once more, with the same key for the receiver's deduplication.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_NOTIFY_H
+#define TWT_NOTIFY_H
+
+#include <jansson.h>
+
+#include "base/loop.h"
+#include "config/config.h"
+#include "node/node.h"
+
+typedef struct Notify Notify;
+
+extern Notify *notify_open(Loop *loop, const Config *config, Node *node);
+
+/* A target that is added hears of the incidents that are open. */
+extern void notify_reload(Notify *notify, const Config *config);
+
+/* Incidents have been judged. */
+extern void notify_judged(void *notify);
+
+/* Starts and ends the helper: call it in each turn. */
+extern void notify_pump(Notify *notify);
+
+/* Why targets do not take messages, or the helper does not work. */
+extern void notify_add_troubles(void *notify, json_t *list);
+
+extern void notify_stop(Notify *notify);
+extern bool notify_is_down(const Notify *notify);
+
+/* Kills the helper if it still runs. */
+extern void notify_free(Notify *notify);
+
+#endif							/* TWT_NOTIFY_H */

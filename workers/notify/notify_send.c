@@ -1,0 +1,160 @@
+/*-------------------------------------------------------------------------
+ *
+ * notify_send.c
+ *		Requests with a message: sent and answered.
+ *
+ * The headers of a signature are as standardwebhooks.com has them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <time.h>
+
+#include "workers/curl/http_client.h"
+#include "workers/notify/notify_send.h"
+
+#define TIMEOUT_MS 10000L
+#define CONNECT_TIMEOUT_MS 5000L
+
+/* Bytes of an answer that are kept, and that are read. */
+#define ANSWER_MAX 500
+#define READ_MAX (64 * 1024)
+
+#define KEPT 10
+
+struct NotifySender
+{
+	HttpClient *client;
+	NotifyDone	done;
+};
+
+typedef struct Request
+{
+	NotifySender *sender;
+	void	   *arg;
+	struct curl_slist *headers;
+	StringInfoData answer;
+	size_t		received;
+	char		error[CURL_ERROR_SIZE];
+} Request;
+
+static size_t
+on_body(char *bytes, size_t size, size_t n, void *arg)
+{
+	Request    *request = arg;
+
+	n *= size;
+	request->received += n;
+	if (request->answer.len < ANSWER_MAX)
+		appendBinaryStringInfo(&request->answer, bytes, (int) Min(n, (size_t) (ANSWER_MAX - request->answer.len)));
+	return request->received > READ_MAX ? 0 : n;
+}
+
+static void
+free_request(Request *request)
+{
+	curl_slist_free_all(request->headers);
+	pfree(request->answer.data);
+	pfree(request);
+}
+
+static void
+on_done(void *arg, CURL * easy, CURLcode code)
+{
+	Request    *request = arg;
+	NotifySender *sender = request->sender;
+	long		status = 0;
+	char	   *answer;
+
+	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+	answer = status == 0 ? pstrdup(request->error[0] != '\0' ? request->error : curl_easy_strerror(code)) :
+		psprintf("HTTP %ld%s%s", status, request->answer.len > 0 ? ": " : "", request->answer.data);
+	http_client_put(sender->client, easy);
+	sender->done(request->arg, status >= 200 && status < 300, answer);
+	pfree(answer);
+	free_request(request);
+}
+
+/* ---- headers ---- */
+
+static void
+add_header(Request *request, char *line)
+{
+	request->headers = curl_slist_append(request->headers, line);
+	explicit_bzero(line, strlen(line));
+	pfree(line);
+}
+
+static void
+add_signature(Request *request, const NotifyRequest *what)
+{
+	int64		now = (int64) time(NULL);
+	char	   *head = psprintf("%s." INT64_FORMAT ".", what->id, now);
+	HttpSigned	signed_parts = {"v1", head, what->body, strlen(what->body)};
+	StringInfoData signature;
+
+	initStringInfo(&signature);
+	http_sign(what->keys, &signed_parts, &signature);
+	add_header(request, psprintf("webhook-id: %s", what->id));
+	add_header(request, psprintf("webhook-timestamp: " INT64_FORMAT, now));
+	add_header(request, psprintf("webhook-signature: %s", signature.data));
+	pfree(signature.data);
+	pfree(head);
+}
+
+static void
+add_headers(Request *request, const NotifyRequest *what)
+{
+	if (what->body != NULL)
+		add_header(request, pstrdup("Content-Type: application/json"));
+	if (what->scheme != NULL && what->secret != NULL)
+		add_header(request, psprintf("Authorization: %s %s", what->scheme, what->secret));
+	if (what->keys != NULL)
+		add_signature(request, what);
+}
+
+static void
+set_options(Request *request, CURL * easy, const NotifyRequest *what)
+{
+	http_client_confine(easy);
+	curl_easy_setopt(easy, CURLOPT_URL, what->url);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
+	if (what->body != NULL)
+		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, what->body);
+}
+
+bool
+notify_send(NotifySender *sender, const NotifyRequest *what, void *arg)
+{
+	CURL	   *easy = http_client_get(sender->client);
+	Request    *request;
+
+	if (easy == NULL)
+		return false;
+	request = palloc0(sizeof(Request));
+	request->sender = sender;
+	request->arg = arg;
+	initStringInfo(&request->answer);
+	add_headers(request, what);
+	set_options(request, easy, what);
+	http_client_start(sender->client, easy);
+	return true;
+}
+
+NotifySender *
+notify_sender_new(Loop *loop, NotifyDone done)
+{
+	NotifySender *sender = palloc0(sizeof(NotifySender));
+
+	sender->client = http_client_new(loop, on_done);
+	sender->done = done;
+	http_client_keep(sender->client, KEPT);
+	return sender;
+}
