@@ -44,7 +44,8 @@ $node->value(
 	twtasks.configure_bucket(\'default\', \'all the rest\'), twtasks.configure_bucket(\'small\', concurrency => 3);
 	SELECT twtasks.configure_type(\'FOREIGN*\', bucket => \'other\', timeout => \'1min\',
 		retry => \'[{"delays": ["1s"]}, {"delay": "1min"}]\', nodes => \'{a,b*}\'),
-	twtasks.pause_type(\'FOREIGN|*\', \'for now\'), twtasks.pause_bucket(\'other\'), twtasks.resume_bucket(\'other\'),
+	twtasks.pause_type(\'FOREIGN|*\', \'for now\'), twtasks.silence(\'*\', \'FOREIGN|*\', now() + interval \'1 hour\', \'for now\'),
+	twtasks_internal.judge_incidents(), twtasks.pause_bucket(\'other\'), twtasks.resume_bucket(\'other\'),
 	twtasks.pause_bucket(\'small\')'
 );
 
@@ -132,9 +133,11 @@ sub tables
 	return split /\n/, $node->value(
 		"SELECT c.oid::regclass FROM pg_class c
 		WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ($kind) AND NOT c.relispartition
-		  AND c.relname NOT IN ('slot_use', 'cleaning', 'duty', 'flow', 'monitor_look', 'refused_node', 'test_clock', 'transition') ORDER BY 1");
+		  AND c.relname NOT IN ('slot_use', 'cleaning', 'duty', 'flow', 'monitor_look', 'monitor_type', 'refused_node', 'test_clock', 'transition') ORDER BY 1");
 }
 
+$node->safe_psql('postgres',
+	q{SELECT twtasks_internal.note_sent(i.id, 'desk', 'open', 0, 'sent') FROM twtasks.incident i});
 my @tables = tables('\'r\', \'p\'');
 my @sequences = tables('\'S\'');
 
