@@ -86,6 +86,12 @@ static const VerbOption incidents_options[] = {
 
 static const VerbOption audit_options[] = {SINCE, MAX, {NULL}};
 
+static const VerbOption silence_options[] = {
+	{"kind", 0, "KIND", "only incidents of this kind"}, REASON, {NULL}
+};
+
+static const VerbOption acknowledge_options[] = {REASON, {NULL}};
+
 static const VerbOption pause_options[] = {
 	{"bucket", 0, "BUCKET", "all tasks of this bucket, in place of types"}, REASON, {NULL}
 };
@@ -189,6 +195,12 @@ const Verb	verbs[] = {
 		.sql = "SELECT a.* FROM twtasks.add_task($1, $2::jsonb, key => $3, sub_type => $4, bucket => $5,"
 		" priority => $6::integer, run_after =>" SQL_FUTURE("$7") ") a",
 	.params = {"TYPE", "DATA", "key", "sub-type", "bucket", "priority", "run-after"}, .is_record = true},
+	{"silence", STEER, "PATTERN TIME", "sends no message about incidents of such objects for so long, or until then", silence_options, OPERATOR, "reason",
+		.sql = "SELECT twtasks.silence(coalesce($4, '*'), $1," SQL_FUTURE("$2") ", $3) AS id",
+	.params = {"PATTERN", "TIME", "reason", "kind"}, .is_record = true},
+	{"acknowledge", STEER, "KEY", "says that somebody looks at an incident", acknowledge_options, OPERATOR, "reason",
+		.sql = "SELECT r.acknowledged FROM (SELECT twtasks.acknowledge_incident($1, $2) AS acknowledged OFFSET 0) r WHERE r.acknowledged",
+	.params = {"KEY", "reason"}, .none = "somebody has acknowledged it before", .is_record = true},
 	{"pause", STEER, "[TYPE]", "starts no task of a type, of types that begin so and a *, or of a bucket",
 		pause_options, OPERATOR, "reason",
 		.sql = "SELECT CASE WHEN $2::text IS NULL THEN twtasks.pause_type($1, $3) ELSE twtasks.pause_bucket($2, $3) END AS paused",

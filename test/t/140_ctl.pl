@@ -36,6 +36,7 @@ my $later = $node->add_task('LATER', run_after => '2100-01-01');
 
 wait_for(sub { $node->status_of($failed) eq 'ERROR' }, 'a task in ERROR');
 $node->value('SELECT twtasks_internal.monitor_tasks()');
+$node->value('SELECT twtasks_internal.judge_incidents()');
 
 # Each verb: the role that has its right, its status then, and its arguments.
 my %verbs = (
@@ -57,6 +58,8 @@ my %verbs = (
 	reopen => [ 'operator', 0, '--type', 'NONE', '--since', '1h', '--reason', 'a test' ],
 	incidents => [ 'viewer', 0, '--all' ],
 	top => [ 'viewer', 0, '--type', 'FAILS|*' ],
+	silence => [ 'operator', 0, 'PAYOUT|*', '2h', '--reason', 'maintenance' ],
+	acknowledge => [ 'operator', 0, 'error/FAILS|ACME', '--reason', 'a test' ],
 	audit => [ 'viewer', 0, '--since', '1h' ],
 	nodes => [ 'viewer', 0 ],
 	pause => [ 'operator', 0, 'PAUSED', '--reason', 'a test' ],
@@ -66,7 +69,7 @@ my %verbs = (
 	bucket => [ 'operator', 0, 'pictures', '--concurrency', 2 ],
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
-my @order = qw(status doctor why list show life errors incidents top audit nodes wait add resume reschedule cancel fail hold release reopen pause unpause limit policy bucket schedule);
+my @order = qw(status doctor why list show life errors incidents top audit nodes wait add resume reschedule cancel fail hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
 my ($help) = $super->ends(0, ['--help']);
