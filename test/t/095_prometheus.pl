@@ -73,10 +73,6 @@ $node->value(q(INSERT INTO twtasks.incident (key, kind, object, severity, opened
 	VALUES ('error/FAIL', 'error', 'FAIL', 'page', now(), now(), 1, 'test') ON CONFLICT DO NOTHING));
 $node->value('SELECT twtasks_internal.monitor_tasks()');
 
-# A sidecar without the route says 404.
-my $has_figures = HTTP::Tiny->new(timeout => 60)->get("http://127.0.0.1:$ports{twtasksd}/metrics")->{status} != 404;
-
-delete $ports{twtasksd} if !$has_figures;
 foreach my $job (sort keys %ports)
 {
 	my $answer = HTTP::Tiny->new(timeout => 60)->get("http://127.0.0.1:$ports{$job}/metrics");
@@ -117,7 +113,6 @@ foreach my $panel (@{ $board->{panels} })
 	{
 		my $query = $target->{expr} =~ s/\$__rate_interval/20s/gr =~ s/\$database/.*/gr;
 
-		next if !$has_figures && $query =~ /twtasks_(grab|tasks_ended|running|slots|run_|finish_|leader|log_lines)/;
 		wait_ok(sub { scalar $prometheus->query($query) }, "board, $panel->{title}: $target->{expr}");
 	}
 }
