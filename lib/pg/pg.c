@@ -426,6 +426,14 @@ is_of_server(const Call *call)
 	return has_succeeded(call) || pg_sqlstate(call->result)[0] != '\0';
 }
 
+/* The program does without the call until the extension is updated. */
+static bool
+is_of_newer_sql(const Call *call)
+{
+	return call->statement->is_newer && !misfit_is_of_session(call->result) &&
+		strcmp(pg_sqlstate(call->result), "42883") == 0;
+}
+
 /* The Sync of the call was answered: its outcome is certain, if we have the answer. */
 static void
 settle_call(Pg *pg, const Call *call)
@@ -447,6 +455,11 @@ settle_call(Pg *pg, const Call *call)
 		if (pg->state == STATE_UP && pg->in_trouble && is_of_use(pg, call))
 			out_of_trouble(pg);
 		pipeline_end(&pg->pipeline, PG_DONE);
+		return;
+	}
+	if (is_of_newer_sql(call))
+	{
+		pipeline_end(&pg->pipeline, PG_FAILED);
 		return;
 	}
 	if (pg->state == STATE_UP && !pg->in_trouble)

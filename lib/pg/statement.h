@@ -16,6 +16,8 @@ typedef struct PgStatement
 	const char *name;
 	const char *sql;
 	bool		caller_logs;	/* the caller logs a failure */
+	bool		is_newer;		/* SQL of 1.0 lacks its function, and that is
+								 * no fault */
 
 	/*
 	 * Runs before this one, in the same transaction, and takes the first

@@ -130,7 +130,7 @@ const PgStatement call_schedules = {"run_schedules",
 const PgStatement call_note_flow = {"note_flow",
 	"SELECT twtasks_internal.note_flow($1::int8, timestamptz 'epoch' + $2::int8 * interval '1 microsecond', "
 	"$3::int8, $4::text[], $5::text[], $6::int8[], $7::int8[], $8::int8[]), "
-"pg_catalog.set_config('synchronous_commit', 'off', true)"};
+"pg_catalog.set_config('synchronous_commit', 'off', true)", .is_newer = true};
 
 const PgStatement call_expire = {"expire", "SELECT twtasks_internal.expire_tasks()"};
 
@@ -139,17 +139,19 @@ const PgStatement call_partitions = {"make_partitions", "SELECT twtasks_internal
 const PgStatement call_clean = {"clean", "SELECT twtasks_internal.clean_tasks()"};
 
 const PgStatement call_monitor = {"monitor",
-"SELECT m.errors, m.stuck, m.is_news, twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks() m"};
+"SELECT m.errors, m.stuck, m.is_news FROM twtasks_internal.monitor_tasks() m"};
+
+const PgStatement call_judge = {"judge", "SELECT twtasks_internal.judge_incidents()", .is_newer = true};
 
 const PgStatement call_next_incidents = {"next_incidents",
 	"SELECT (pg_catalog.to_jsonb(n) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object('database', "
 	"pg_catalog.current_database()))::text "
-"FROM twtasks_internal.next_incidents(ARRAY[$1::text], $2::int4) n"};
+"FROM twtasks_internal.next_incidents(ARRAY[$1::text], $2::int4) n", .is_newer = true};
 
 const PgStatement call_note_sent = {"note_sent",
-"SELECT twtasks_internal.note_sent($1::int8, $2::text, $3::text, $4::int4, $5::text, $6::text)"};
+"SELECT twtasks_internal.note_sent($1::int8, $2::text, $3::text, $4::int4, $5::text, $6::text)", .is_newer = true};
 
-const PgStatement call_is_well = {"is_well", "SELECT twtasks_internal.is_well()"};
+const PgStatement call_is_well = {"is_well", "SELECT twtasks_internal.is_well()", .is_newer = true};
 
 void
 calls_add_buckets(WireParams *params, const Config *config)

@@ -249,6 +249,9 @@ extern const PgStatement call_clean;
 
 /* -> errors, stuck, is_news */
 extern const PgStatement call_monitor;
+
+/* -> how many incidents are open */
+extern const PgStatement call_judge;
 enum
 {
 	MONITOR_ERRORS,

@@ -224,6 +224,16 @@ on_cleaned(Duty *duty, const PGresult *result)
 	return Max(loop_now_us(duty->duties->loop) - duty->asked_us, CLEAN_PAUSE_US);
 }
 
+static void
+on_judged(void *arg, PgOutcome outcome, PGresult *result)
+{
+	const Duties *duties = arg;
+
+	(void) result;
+	if (outcome == PG_DONE && !duties->is_stopped && duties->on_judged != NULL)
+		duties->on_judged(duties->judged_arg);
+}
+
 static int64
 on_monitored(Duty *duty, const PGresult *result)
 {
@@ -232,8 +242,7 @@ on_monitored(Duty *duty, const PGresult *result)
 				 " stuck, some of them new: see twtasks.error_tasks, twtasks.stuck_tasks",
 				 wire_get_int(result, 0, MONITOR_ERRORS),
 				 wire_get_int(result, 0, MONITOR_STUCK));
-	if (duty->duties->on_judged != NULL)
-		duty->duties->on_judged(duty->duties->judged_arg);
+	pg_send(duty->duties->pg, &call_judge, NULL, on_judged, duty->duties);
 	return -1;
 }
 
@@ -297,7 +306,8 @@ rest_after(const Duty *duty, int64 took)
 {
 	int64		period_us = period(duty);
 
-	if (duty->id == DUTY_RECOVER)
+	/* others count on the minute of the monitor */
+	if (duty->id == DUTY_RECOVER || duty->id == DUTY_MONITOR)
 		return period_us;
 	return Max(period_us, Min(took * SHARE_OF_TIME, period_us * PERIODS_MAX));
 }

@@ -26,6 +26,7 @@ my $gated = $node->add_task('GATED');
 my $producer = TwTasks::Producer->start($node, 'TASK');
 
 $ledger->wait_for_progress('before');
+wait_ok(sub { $node->value('SELECT count(*) FROM twtasks.monitor') == 1 }, 'the leader counts beside SQL of 1.0');
 $node->value('ALTER EXTENSION twtasks UPDATE');
 is( $node->value('SELECT extversion FROM pg_extension WHERE extname = \'twtasks\''),
 	$version,
