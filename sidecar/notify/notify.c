@@ -172,13 +172,17 @@ notify_judged(void *arg)
 
 /* ---- what became of it ---- */
 
-/* A lost note is told again with the next list. */
+/* The next message of its key may go.  A note that failed is told again with the next list. */
 static void
 on_noted(void *arg, PgOutcome outcome, PGresult *result)
 {
-	(void) arg;
-	(void) outcome;
+	Question   *question = arg;
+
 	(void) result;
+	if (outcome == PG_DONE && question->target != NULL)
+		ask(question->notify, question->target);
+	pfree(question->target);
+	pfree(question);
 }
 
 static void
@@ -187,6 +191,7 @@ note(Notify *notify, const json_t *told)
 	const char *status = json_string_value(json_object_get(told, "status"));
 	const char *target = json_string_value(json_object_get(told, "target"));
 	bool		is_end = status != NULL && strcmp(status, "retry") != 0;
+	Question   *question;
 	WireParams	params;
 
 	if (!pg_is_up(node_pg(notify->node)))
@@ -198,10 +203,10 @@ note(Notify *notify, const json_t *told)
 	wire_add_int4(&params, (int32) json_integer_value(json_object_get(told, "repeat")));
 	wire_add_text(&params, status);
 	wire_add_text(&params, json_string_value(json_object_get(told, "answer")));
-	pg_send(node_pg(notify->node), &call_note_sent, &params, on_noted, notify);
-	/* the next message of its key may go now */
-	if (is_end && target != NULL)
-		ask(notify, target);
+	question = palloc0(sizeof(Question));
+	question->notify = notify;
+	question->target = is_end && target != NULL ? pstrdup(target) : NULL;
+	pg_send(node_pg(notify->node), &call_note_sent, &params, on_noted, question);
 }
 
 static void

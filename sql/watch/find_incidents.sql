@@ -61,7 +61,7 @@ AS $$
 	FROM (SELECT v.warning, t.text, v.hint,
 				 coalesce(substring(t.text FROM '^[^":]*"([^"]*)"'), substring(t.text FROM '^([^": ]{1,100}):'), '') AS object
 		  FROM twtasks.warnings v
-		  CROSS JOIN LATERAL (SELECT regexp_replace(v.detail, ': newest error: .*$', '')) t(text)) w
+		  CROSS JOIN LATERAL (SELECT regexp_replace(v.detail, '(: newest error|, with its tasks): .*$', '')) t(text)) w
 	GROUP BY w.warning, w.object
 $$;
 

@@ -8,7 +8,7 @@ SET LOCAL twtasks.testing = on;
 TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow;
 SELECT pg_temp.node() \g /dev/null
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(36);
+SELECT plan(37);
 
 -- Time passes, and the leader counts and judges.
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
@@ -117,6 +117,12 @@ SELECT is(pg_temp.judge() ~ 'error/MANY page [0-9]+($|,)', true, '10,000 tasks i
 SELECT pg_temp.judge('11 min') \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.incident WHERE object = 'MANY'), 1::bigint, 'they open one');
 SELECT pg_temp.mend('MANY') \g /dev/null
+
+UPDATE twtasks.node SET faults = '{"worker \"MAIL\" ends again and again, with its tasks: exited with status 1: canary-words"}';
+SELECT pg_temp.judge() \g /dev/null
+SELECT is((SELECT summary FROM twtasks.incidents WHERE kind = 'worker crashes'), 'worker crashes: node "test": worker "MAIL" ends again and again', 'a crash is an incident without the words of the worker');
+UPDATE twtasks.node SET faults = '{}';
+SELECT pg_temp.judge('3 min') \g /dev/null
 
 -- No secrets; old ones go.
 SELECT is((SELECT count(*) FROM twtasks.incident i WHERE i::text ~ 'canary'), 0::bigint, 'no incident has an error or data of a task');

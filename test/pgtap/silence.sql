@@ -7,7 +7,7 @@ SET LOCAL twtasks.testing = on;
 TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow, twtasks.policy_audit;
 SELECT pg_temp.node() \g /dev/null
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(37);
+SELECT plan(38);
 
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
 LANGUAGE plpgsql
@@ -102,6 +102,7 @@ SET LOCAL client_min_messages = error;
 SELECT pg_temp.judge() \g /dev/null
 RESET client_min_messages;
 SELECT is((SELECT concat_ws(' ', m.errors, w.warning) FROM twtasks.monitor m, twtasks.warnings w WHERE w.warning = 'incidents fail'), '1 incidents fail', 'a judge that fails is a warning, and the count is kept');
+SELECT is(twtasks_internal.is_well(), false, 'a judge that fails stops the heartbeat');
 ALTER TABLE twtasks.incident DROP CONSTRAINT broken;
 UPDATE twtasks.duty SET called = called - interval '1 min' WHERE name = 'judge_incidents';
 SELECT pg_temp.judge() \g /dev/null

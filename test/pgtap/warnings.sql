@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(85);
+SELECT plan(86);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -70,6 +70,8 @@ UPDATE twtasks.node SET ended = NULL WHERE incarnation = pg_temp.node();
 -- Sessions that their node reports, and a node that reports nothing.
 UPDATE twtasks.node SET faults = '{"session \"grab\" has not answered \"grab\" for 12 s"}' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^silent session: node ".*": session "grab" has not answered "grab" for 12 s$', 'a silent session');
+UPDATE twtasks.node SET faults = '{"notify target \"a\": could not send: HTTP 503"}' WHERE incarnation = pg_temp.node();
+SELECT matches(pg_temp.warned(), '^target in trouble: node ".*": notify target "a": could not send: HTTP 503$', 'a target that does not take messages');
 UPDATE twtasks.node SET faults = '{"listener \"a\", partition 0 of topic \"t\": no right"}' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^listener in trouble: node ".*": listener "a", partition 0 of topic "t": no right$', 'a listener in trouble');
 UPDATE twtasks.node SET faults = '{"helper \"triggers\": was ended by signal 9 (Killed)"}' WHERE incarnation = pg_temp.node();

@@ -25,6 +25,9 @@
 
 #define GIVE_UP_S 86400
 
+/* An old message has its chance too: these take some minutes at least. */
+#define GIVE_UP_TRIES 10
+
 /* A target, or the heartbeat. */
 typedef struct Sending
 {
@@ -64,14 +67,15 @@ append_json(Notifier *notifier, json_t *json)
 	loop_want_turn(notifier->loop);
 }
 
-/* Whether the target was tried for a day. */
+/* Whether a message that was due a day ago was tried often enough. */
 static bool
 is_given_up(const NotifyMessage *message)
 {
 	const char *at = json_string_value(json_object_get(message->fields, "at"));
 	int64		due_us;
 
-	return at != NULL && iso8601_parse(at, &due_us) && (int64) time(NULL) - due_us / 1000000 > GIVE_UP_S;
+	return message->nfailures >= GIVE_UP_TRIES && at != NULL && iso8601_parse(at, &due_us) &&
+		(int64) time(NULL) - due_us / 1000000 > GIVE_UP_S;
 }
 
 static void
@@ -84,7 +88,8 @@ tell_end(const Sending *sending, const NotifyMessage *message)
 								 "repeat", json_object_get(message->fields, "repeat"));
 
 	initStringInfo(&answer);
-	text_escape_line(&answer, message->answer, strlen(message->answer), ANSWER_MAX);
+	if (message->answer != NULL)
+		text_escape_line(&answer, message->answer, strlen(message->answer), ANSWER_MAX);
 	json_object_set(told, "state", json_object_get(message->fields, "state"));
 	json_object_set_new(told, "answer", json_string(answer.data));
 	append_json(sending->notifier, told);

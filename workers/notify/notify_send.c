@@ -91,7 +91,7 @@ add_signature(Request *request, const NotifyRequest *what)
 {
 	int64		now = (int64) time(NULL);
 	char	   *head = psprintf("%s." INT64_FORMAT ".", what->id, now);
-	HttpSigned	signed_parts = {"v1", head, what->body, strlen(what->body)};
+	HttpSigned	signed_parts = {"v1", head, what->body, what->body ? strlen(what->body) : 0};
 	StringInfoData signature;
 
 	initStringInfo(&signature);
