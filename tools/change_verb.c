@@ -330,6 +330,10 @@ change_run(Ctl *ctl)
 
 	if (is_one && has_filter(ctl))
 		ctl_fail(CTL_USAGE, "%s takes an id or a filter, not both", change.action);
+	if (is_one && (ctl_get(ctl, "dry-run") != NULL || ctl_get(ctl, "expect") != NULL))
+		ctl_fail(CTL_USAGE, "--dry-run and --expect need a filter\nhint: without --yes and --version the task is shown first");
+	if (!is_one && ctl_get(ctl, "version") != NULL)
+		ctl_fail(CTL_USAGE, "--version needs an id, or --key");
 	if (!is_one && !has_filter(ctl))
 		ctl_fail(CTL_USAGE, "%s needs an id, or a filter such as --type\nhint: --type '*' means all", change.action);
 	return is_one ? change_one(ctl, change.action) : change_many(&change);

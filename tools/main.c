@@ -97,14 +97,23 @@ run_verb(Ctl *ctl, const Verb *verb)
 	}
 }
 
+/* Some verbs have an option of this name, with a value. */
+static bool
+takes_version(const Verb *verb)
+{
+	for (const VerbOption *option = verb ? verb->options : NULL; option && option->name; option++)
+		if (strcmp(option->name, "version") == 0)
+			return true;
+	return false;
+}
+
 /* Whether there is nothing more to do. */
 static bool
 is_told(const CtlArguments *arguments)
 {
 	const char *version = arguments_get(arguments, "version");
 
-	/* some verbs have an option of this name, with a value */
-	if (version != NULL && *version == '\0')
+	if (version != NULL && !takes_version(arguments_verb(arguments)))
 		printf("twtasksctl %s\n", TWT_VERSION);
 	else if (arguments_get(arguments, "manual"))
 		help_manual();

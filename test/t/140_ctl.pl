@@ -35,7 +35,7 @@ my $failed = $node->value(
 my $later = $node->add_task('LATER', run_after => '2100-01-01');
 
 wait_for(sub { $node->status_of($failed) eq 'ERROR' }, 'a task in ERROR');
-$node->value('SELECT twtasks_internal.monitor_tasks()');
+wait_for(sub { $node->value('SELECT twtasks_internal.monitor_tasks()'); $node->value('SELECT errors FROM twtasks.monitor') == 1 }, 'a count of it');
 $node->value('SELECT twtasks_internal.judge_incidents()');
 
 # Each verb: the role that has its right, its status then, and its arguments.

@@ -31,6 +31,10 @@ is($node->status_of($id), 'WAITING', 'a task is added for later');
 $ctl->ends(2, [ 'hold', $id ], 'a change needs a reason');
 $ctl->ends(2, [ 'hold', @$reason ], 'a change needs an id or a filter');
 $ctl->ends(2, [ 'hold', $id, '--type', '*', @$reason ], 'and not both');
+$ctl->ends(2, [ 'hold', $id, '--dry-run', '--yes', @$reason ], 'a dry run of one task is refused');
+$ctl->ends(2, [ 'hold', $id, '--version', '', @$reason ], 'an empty version is no version');
+$ctl->ends(2, [ 'hold', '--type', 'ONE', '--version', 0, @$reason ], 'a version needs an id');
+is($node->status_of($id), 'WAITING', 'and nothing changes');
 my ($out, $err) = $ctl->ends(1, [ 'hold', $id, @$reason ], 'without an answer nothing is changed');
 
 like($out, qr/^would hold \Q$id\E of type ONE: WAITING since \S+ \S+, version 0\. Continue\? \[y\/N\] $/, 'the task is shown');
