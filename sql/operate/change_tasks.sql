@@ -99,17 +99,22 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.named_tasks(ids uuid[], key text, key_prefix text)
 RETURNS uuid[]
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	-- No character of a key is greater than the last one of Unicode.
-	SELECT CASE WHEN num_nonnulls(key, key_prefix) = 0 THEN named_tasks.ids
-			ELSE ARRAY(SELECT u.task_id FROM twtasks.unique_key u
-					   WHERE u.key >= coalesce(named_tasks.key, key_prefix)
-						 AND u.key <= coalesce(named_tasks.key, key_prefix || repeat(chr(1114111), 2))
-						 AND (key_prefix IS NULL OR starts_with(u.key, key_prefix))
-						 AND (named_tasks.ids IS NULL OR u.task_id = ANY (named_tasks.ids))) END
-$$;
+#variable_conflict use_variable
+BEGIN
+	IF num_nonnulls(key, key_prefix) = 0 THEN
+		RETURN ids;
+	END IF;
+	-- No character of a key is greater than the last one of the encoding.
+	RETURN ARRAY(SELECT u.task_id FROM twtasks.unique_key u
+				 WHERE u.key >= coalesce(named_tasks.key, key_prefix)
+				   AND u.key <= coalesce(named_tasks.key, key_prefix
+						|| repeat(chr(CASE getdatabaseencoding() WHEN 'UTF8' THEN 1114111 ELSE 255 END), 2))
+				   AND (key_prefix IS NULL OR starts_with(u.key, key_prefix))
+				   AND (named_tasks.ids IS NULL OR u.task_id = ANY (named_tasks.ids)));
+END $$;
 
 /*
  * twtasks_internal.find_tasks(pattern, sub_type, bucket, statuses, error, since, until, newest_first, max_tasks, ids, node, added_by)

@@ -196,7 +196,7 @@ BEGIN
 		-- No character of a key is greater than the last one of Unicode.
 		ids := format(CASE WHEN filter ? 'key' THEN 'SELECT u.task_id FROM twtasks.unique_key u WHERE u.key = %1$L'
 						   ELSE 'SELECT u.task_id FROM twtasks.unique_key u WHERE u.key >= %1$L AND u.key < %2$L' END,
-					  beginning, beginning || repeat(chr(1114111), 2));
+					  beginning, beginning || repeat(chr(CASE getdatabaseencoding() WHEN 'UTF8' THEN 1114111 ELSE 255 END), 2));
 	ELSIF filter -> 'status' <@ '["WAITING", "ERROR", "HELD"]' THEN
 		ids := 'SELECT t.id FROM twtasks.task t WHERE NOT t.queued AND t.next_event_time '
 			|| CASE WHEN NOT filter -> 'status' @> '"WAITING"' THEN '>= ''infinity'''

@@ -96,6 +96,9 @@ $sidecar->stop;
 
 # ---- an encoding without the character ----
 
+is($sessions{latin1}->query("SELECT count(*) FROM twtasks.change_tasks('resume', '*', dry_run => true, key_prefix => 'a')"),
+	0, 'tasks can be changed by the beginning of their keys');
+
 $sidecar = start_sidecar('latin1');
 task_ok('latin1', q("result":"done","message":"caf\u00e9 \u20ac \u4e2d \u20ac"), qr/^DONE 1 caf\xc3\xa9 \? \? \?$/,
 	'only the characters that LATIN1 lacks are replaced');
