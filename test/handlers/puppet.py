@@ -89,6 +89,8 @@ def greet(hello):
 if mode == "slow":
     time.sleep(0.3)
 for line in iter(sys.stdin.readline, ""):
+    if not line.endswith("\n"):
+        break  # its sidecar left it unfinished
     task = json.loads(line)
     if "hello" in task:
         greet(task)

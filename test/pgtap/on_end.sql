@@ -245,7 +245,7 @@ END $$;
 CREATE OR REPLACE FUNCTION app.works(task twtasks.task_input) RETURNS twtasks.task_result
 LANGUAGE sql
 AS $$ SELECT CASE WHEN task.key LIKE 'x%' THEN NULL::twtasks.task_result ELSE app.tells(task) END $$;
-SELECT is(pg_temp.execute('none', 'z', 'xx', 'list'), '{finished,finished,finished,"failed an outcome must be a JSON object, in PL/pgSQL function app.tells(twtasks.task_input) line 13 at PERFORM, in SQL function \"works\" statement 1 (SQLSTATE 22023)"}', 'a SQL handler with a wrong outcome fails');
+SELECT is(pg_temp.execute('none', 'z', 'xx', 'list'), '{"finished error","finished error",finished,"failed an outcome must be a JSON object, in PL/pgSQL function app.tells(twtasks.task_input) line 13 at PERFORM, in SQL function \"works\" statement 1 (SQLSTATE 22023)"}', 'a SQL handler with a wrong outcome fails');
 SELECT is(pg_temp.heard(), '{"ON ERROR 2 1 none y told {\"first\": true}","ON ERROR 2 1 z y told {\"key\": \"z\"}","ON DONE 2 1 xx y"}', 'the last outcome that was not undone counts, for its own task');
 
 -- ---- functions that end tasks themselves ----

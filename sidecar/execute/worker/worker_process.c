@@ -25,6 +25,9 @@
 /* The most bytes quoted from a line that is not a reply. */
 #define QUOTE_MAX 200
 
+/* The database keeps no more of a message, and each task in flight has a copy. */
+#define WORDS_MAX 8192
+
 struct WorkerProcess
 {
 	WorkerSetup *setup;
@@ -112,7 +115,7 @@ worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 	const RunnerGate *gate = process->setup->gate;
 
 	if (worker_process_load(process) == 0)
-		resident_keep_words(process->resident, process->setup->config->max_output);
+		resident_keep_words(process->resident, Min(process->setup->config->max_output, WORDS_MAX));
 	task->run = process;
 	process->given_under = incarnation;
 	flights_add(process->flights, task, lines_position(process->input), now(process));
