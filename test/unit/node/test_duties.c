@@ -170,7 +170,7 @@ test_slow_answers(void **state)
 	answer_all(SECONDS_TO_US(5));
 	assert_int_equal(seconds_to("recover", &control), 10);
 	assert_int_equal(seconds_to("promote", &control), 50);
-	assert_int_equal(seconds_to("monitor", last_pg), 60);
+	assert_int_equal(seconds_to("monitor", last_pg), 0);
 	close_duties(duties);
 }
 
