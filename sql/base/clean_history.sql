@@ -173,7 +173,8 @@ AS $$
 DECLARE
 	batch CONSTANT integer := 5000;
 	keep CONSTANT interval := nullif(current_setting('twtasks.keep_audit', true)::interval, '0');
-	old CONSTANT timestamptz := clock_timestamp() - keep;
+	-- Not before the tasks.
+	old CONSTANT timestamptz := clock_timestamp() - CASE WHEN keep IS NOT NULL THEN greatest(keep, twtasks_internal.keep_finished()) END;
 	deleted integer[];
 BEGIN
 	IF old IS NULL THEN
