@@ -209,6 +209,15 @@ attempt(const SessionOptions *options, const char *password)
 	return PQconnectdbParams(names, values, 1);
 }
 
+/* Words of users' functions may have anything in them. */
+static void
+on_notice(void *arg, const PGresult *notice)
+{
+	(void) arg;
+	print_field(notice, PG_DIAG_MESSAGE_PRIMARY, "twtasksctl: ");
+	print_field(notice, PG_DIAG_MESSAGE_HINT, "hint: ");
+}
+
 Session *
 session_open(const SessionOptions *options)
 {
@@ -230,6 +239,7 @@ session_open(const SessionOptions *options)
 	}
 	if (PQstatus(session->conn) == CONNECTION_BAD)
 		ctl_fail(CTL_NO_DATABASE, "%s", PQerrorMessage(session->conn));
+	(void) PQsetNoticeReceiver(session->conn, on_notice, NULL);
 	return session;
 }
 

@@ -29,6 +29,11 @@ const Check doctor_checks[] = {
 		"SELECT 'WARN' AS finding, 'twtasks is not preloaded, so triggers go by NOTIFY' AS sentence,"
 		" 'shared_preload_libraries = ''twtasks'' in postgresql.conf, and a restart' AS command"
 		" WHERE twtasks.queue_kind() <> 'ring'" END_IF},
+	{"rights", "the sessions of all roles can be seen",
+		SELECT_IF
+		"SELECT 'WARN' AS finding, 'sessions of other roles cannot be seen: \"old transactions\" and \"sessions\" are about your own only' AS sentence,"
+		" format('GRANT pg_read_all_stats TO %I', current_user) AS command"
+		" WHERE NOT pg_has_role('pg_read_all_stats', 'USAGE')" END_IF},
 	{"warnings", "twtasks.warnings is empty",
 		SELECT_IF
 		"SELECT CASE WHEN w.warning IN ('not adopted', 'switched off', 'no node', 'no handler', 'nobody leads', 'broken handler')"

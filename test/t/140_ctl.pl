@@ -140,6 +140,13 @@ is_deeply($ctl{viewer}->json(0, [ 'policy', 'SLOW*' ])->[0]{options}, { retry =>
 
 # ---- text of others, wrong arguments, no database ----
 
+$node->value(q{CREATE FUNCTION public.noisy() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE WARNING '%', E'loud\x1b[31m'; RETURN NEW; END$$});
+$node->value('CREATE TRIGGER noisy BEFORE INSERT ON twtasks.pause FOR EACH ROW EXECUTE FUNCTION public.noisy()');
+my (undef, $noise) = $ctl{operator}->ends(0, [ 'pause', 'NOISY', '--reason', 'x' ], 'a pause that warns');
+like($noise, qr/loud\\x1b/, 'words of functions are shown escaped');
+$node->value('DROP TRIGGER noisy ON twtasks.pause');
+$ctl{operator}->ends(0, [ 'unpause', 'NOISY' ], 'and its end');
+
 $node->value("SELECT twtasks.add_task('ODD', sub_type => E'x\\u202e')");
 $ctl{operator}->ends(0, [ 'pause', 'ODD*', '--reason', "a\nb\033[31m" ], "a pause with an odd reason");
 ($text) = $ctl{viewer}->ends(0, [ 'list', '--type', 'ODD' ]);

@@ -61,7 +61,11 @@ is($status, 0, 'and the exit status says so');
 my ($text) = $ctl->ends(0, ['doctor']);
 
 like($text, qr/^OK    preload: triggers go through shared memory$/m, 'each check tells that it was made');
-my $viewer = TwTasks::Ctl->new($node, 'viewer')->json(0, ['doctor'], 'a viewer can ask the doctor');
+my $reader = TwTasks::Ctl->new($node, 'viewer');
+my $blind = $reader->json(4, ['doctor'], 'a viewer can ask the doctor');
+is(join(' ', map { $_->{check} } grep { $_->{finding} ne 'OK' } @$blind), 'rights', '... and hears what it cannot see');
+$node->value('GRANT pg_read_all_stats TO viewer');
+my $viewer = $reader->json(0, ['doctor'], 'with the right, all is well');
 
 # ---- faults of the configuration, which twtasks.warnings has ----
 
