@@ -202,6 +202,7 @@ CREATE FUNCTION twtasks.judge_silence()
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
 AS $$
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();

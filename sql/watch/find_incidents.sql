@@ -56,7 +56,7 @@ RETURNS SETOF record
 LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 20
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT w.warning, w.object, count(*), w.warning || ': ' || min(w.text),
+	SELECT w.warning, w.object, count(*), w.warning || coalesce(': ' || min(w.text), ''),
 		   CASE WHEN count(*) > 1 THEN format('%s and %s more', min(w.text), count(*) - 1) END, min(w.hint)
 	FROM (SELECT v.warning, t.text, v.hint,
 				 coalesce(substring(t.text FROM '^[^":]*"([^"]*)"'), substring(t.text FROM '^([^": ]{1,100}):'), '') AS object

@@ -151,6 +151,7 @@ CREATE FUNCTION twtasks_internal.judge_now(moment timestamptz)
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
 AS $$
 BEGIN
 	PERFORM twtasks_internal.note_incidents(
@@ -164,7 +165,7 @@ END $$;
  *
  *		Opens, refreshes and resolves incidents by what is wrong now, and decides which
  *		of them are sent: see next_incidents().  The leader calls the function once a
- *		minute, right after monitor_tasks() and in its transaction.  It does nothing
+ *		minute, right after monitor_tasks().  It does nothing
  *		while another session judges, or if this database is a copy and not adopted.
  *
  *		An error is a warning, also in twtasks.warnings, and does not harm the count.
@@ -184,7 +185,7 @@ DECLARE
 	judged record;
 BEGIN
 	IF twtasks.is_adopted() AND pg_try_advisory_xact_lock(hashtextextended('twtasks.incident', 0)) THEN
-		judged := twtasks_internal.try_call('twtasks_internal.judge_now', twtasks.clock());
+		judged := twtasks_internal.try_call_without_limit('twtasks_internal.judge_now', twtasks.clock());
 		IF judged.state IS NOT NULL THEN
 			RAISE WARNING 'incidents could not be judged: %', judged.error USING ERRCODE = judged.state;
 		END IF;

@@ -8,7 +8,7 @@ SET LOCAL twtasks.testing = on;
 TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow;
 SELECT pg_temp.node() \g /dev/null
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(37);
+SELECT plan(38);
 
 -- Time passes, and the leader counts and judges.
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
@@ -53,6 +53,12 @@ AS $$ DELETE FROM twtasks.task t WHERE t.type = mend.type $$;
 SELECT is(pg_temp.judge(), NULL, 'all is well');
 SELECT is(pg_temp.send(), NULL, 'nothing is sent then');
 
+SET LOCAL twtasks.function_timeout = '1ms';
+SELECT pg_temp.fail(1, 2, 'QUICK') \g /dev/null
+SELECT is(pg_temp.judge(), 'error/QUICK ticket 1', 'the limit for functions of users is none for the judge');
+SET LOCAL twtasks.function_timeout TO DEFAULT;
+SELECT pg_temp.mend('QUICK'), pg_temp.judge(), pg_temp.judge('5 min'), pg_temp.send() \g /dev/null
+
 -- Tasks in ERROR: one incident, and one message for ten times as many.
 SELECT pg_temp.fail(1, 2) \g /dev/null
 SELECT is(pg_temp.judge(), 'error/PAYOUT ticket 1', 'the first task in ERROR opens an incident');
@@ -67,7 +73,7 @@ SELECT is(pg_temp.judge() || '; ' || pg_temp.send(), 'error/PAYOUT page 100; ref
 SELECT is(pg_temp.judge('5 h 58 min'), 'error/PAYOUT page 100', 'hours pass');
 SELECT is(pg_temp.send(), NULL, 'it is not sent within 6 hours');
 SELECT is(pg_temp.judge('2 min') || '; ' || pg_temp.send(), 'error/PAYOUT page 100; refresh error/PAYOUT', 'it is sent again after 6 hours');
-SELECT is((SELECT concat_ws('; ', summary, hint) FROM twtasks.incidents),
+SELECT is((SELECT concat_ws('; ', summary, hint) FROM twtasks.incidents WHERE key = 'error/PAYOUT'),
 	'100 tasks of type "PAYOUT" are in ERROR; SELECT * FROM twtasks.error_tasks WHERE type = ''PAYOUT'' shows them; twtasks.change_tasks() resumes or ends them',
 	'it says what is wrong, and what to type');
 UPDATE twtasks.incident SET acknowledged = twtasks.clock() WHERE key = 'error/PAYOUT';
@@ -76,7 +82,7 @@ SELECT is(pg_temp.judge('7 hours') || '; ' || coalesce(pg_temp.send(), ''), 'err
 SELECT pg_temp.mend() \g /dev/null
 SELECT is(pg_temp.judge(), NULL, 'without a task in ERROR it is resolved');
 SELECT is(pg_temp.send(), 'resolve error/PAYOUT', 'its end is sent');
-SELECT is((SELECT count(*) FROM twtasks.incident), 1::bigint, 'all of this was one incident');
+SELECT is((SELECT count(*) FROM twtasks.incident WHERE object = 'PAYOUT'), 1::bigint, 'all of this was one incident');
 
 -- It opens again and again.
 SELECT pg_temp.fail(1, 2) \g /dev/null
