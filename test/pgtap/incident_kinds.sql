@@ -61,10 +61,10 @@ SELECT is(pg_temp.judge(), NULL, 'without a task it ends');
 
 -- stuck: due for more than 5 minutes, or past its deadline for that long.
 INSERT INTO twtasks.task (id, next_event_time, deadline, state_time, created, status, queued, type, stuck)
-SELECT pg_temp.id(3), twtasks.clock() + interval '1 h', twtasks.clock() - interval '4 min 58 s', twtasks.clock() - interval '1 h', twtasks.clock(), 'PROCESSING', true, 'B', 'ignore';
+SELECT pg_temp.id(3), twtasks.clock() + interval '1 h', twtasks.clock() - interval '4 min 30 s', twtasks.clock() - interval '1 h', twtasks.clock(), 'PROCESSING', true, 'B', 'ignore';
 SELECT twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks() \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.incidents WHERE state = 'open'), 0::bigint, 'a deadline that passed lately is no incident');
-UPDATE twtasks.task SET deadline = deadline - interval '10 s';
+UPDATE twtasks.task SET deadline = deadline - interval '40 s';
 SELECT twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks() \g /dev/null
 SELECT is((SELECT string_agg(concat_ws(' ', key, severity, count, detail ~ 'its deadline passed without a result'), ', ') FROM twtasks.incidents WHERE state = 'open'),
 	'stuck/B page 1 t', 'a deadline that passed 5 minutes ago is one');

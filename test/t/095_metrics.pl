@@ -62,7 +62,9 @@ sub figure
 {
 	my ($pattern) = @_;
 
-	return sum0(map { scrape($_) =~ /^twtasks_$pattern ([0-9.]+)$/mg } sort keys %ports);
+	my @samples = map { scrape($_) =~ /^twtasks_$pattern ([0-9.]+)$/mg } sort keys %ports;
+
+	return @samples ? sum0(@samples) : -1;
 }
 
 push @sidecars, start($_) foreach qw(a b);
