@@ -34,12 +34,12 @@ SELECT p.oid::regprocedure
 FROM pg_proc p
 WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND p.proparallel <> 'u'
   AND EXISTS (SELECT FROM aclexplode(p.proacl) a WHERE a.grantee <> p.proowner)
-ORDER BY p.proname;
+ORDER BY p.proname, p.pronargs;
 SELECT p.oid::regprocedure
 FROM pg_proc p
 WHERE p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND p.provolatile <> 'v'
   AND EXISTS (SELECT FROM aclexplode(p.proacl) a WHERE a.grantee <> p.proowner)
-ORDER BY p.proname;
+ORDER BY p.proname, p.pronargs;
 
 -- With the planner told to use workers wherever it can, adds stay where they
 -- are, and all of them are there.
