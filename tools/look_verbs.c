@@ -109,7 +109,7 @@ why_run(Ctl *ctl)
 
 	ctl_need_task(ctl);
 	rows = ctl_ask(ctl, why_sql, task_params);
-	if (PQntuples(rows) == 0 || show_value(rows, 0, "status") == NULL)
+	if (strcmp(show_value(rows, 0, "reason"), "no such task") == 0)
 		ctl_fail(CTL_REFUSED, "there is no such task");
 	if (ctl->is_json)
 		show_record(ctl, rows);

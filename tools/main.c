@@ -84,6 +84,9 @@ run_verb(Ctl *ctl, const Verb *verb)
 	int64		pause_us = duration(ctl, "watch", 0);
 	int			status;
 
+	if (pause_us > 0 && strcmp(verb->group, VERB_LOOK) != 0)
+		ctl_fail(CTL_USAGE, "--watch repeats only verbs that look, not %s", verb->name);
+
 	for (;;)
 	{
 		if (pause_us > 0 && !ctl->is_json && isatty(STDOUT_FILENO))

@@ -77,9 +77,10 @@ print_summary(const PGresult *summary)
 {
 	char	   *database = show_text(summary, 0, "database");
 	char	   *environment = show_text(summary, 0, "environment");
+	const char *nodes = show_value(summary, 0, "nodes");
 
-	printf("%s (%s)   extension %s   %s nodes   ", database, *environment ? environment : "no environment",
-		   show_value(summary, 0, "extension"), show_value(summary, 0, "nodes"));
+	printf("%s (%s)   extension %s   %s %s   ", database, *environment ? environment : "no environment",
+		   show_value(summary, 0, "extension"), nodes, strcmp(nodes, "1") == 0 ? "node" : "nodes");
 	if (show_value(summary, 0, "counted"))
 		printf("counted %s s ago\n", show_value(summary, 0, "counted_seconds_ago"));
 	else
@@ -98,7 +99,7 @@ print_counts(const PGresult *summary)
 	print_count(summary, "running", "processing");
 	print_count(summary, "errors", "errors");
 	print_count(summary, "held", "held");
-	print_count(summary, "oldest s", "oldest_seconds");
+	print_count(summary, "oldest, in seconds:", "oldest_seconds");
 	puts("");
 }
 

@@ -26,6 +26,9 @@ typedef struct VerbOption
 	const char *help;
 } VerbOption;
 
+/* The group of verbs that change nothing. */
+#define VERB_LOOK "Look"
+
 typedef struct Verb
 {
 	const char *name;			/* NULL ends the table */

@@ -18,7 +18,7 @@
 #define VIEWER "twtasks_viewer"
 #define OPERATOR "twtasks_operator"
 
-#define LOOK "Look"
+#define LOOK VERB_LOOK
 #define CHANGE "Change"
 #define STEER "Steer"
 

@@ -112,7 +112,7 @@ ok((grep { $_->{warning} eq 'tasks in ERROR' && $_->{hint} =~ /twtasksctl errors
 	'status says that tasks are in ERROR, and what to type');
 my ($text) = $ctl{viewer}->ends(4, ['status']);
 
-like($text, qr/^postgres \(no environment\).*1 nodes.*^WRONG  tasks in ERROR: 1 .*^       try: twtasksctl errors$/ms,
+like($text, qr/^postgres \(no environment\).*1 node .*^WRONG  tasks in ERROR: 1 .*^       try: twtasksctl errors$/ms,
 	'status in words');
 unlike($text, qr/\033/, 'no colours beside a terminal');
 my $listed = $ctl{viewer}->json(0, [ 'list', '--type', 'FAILS|*' ]);

@@ -35,6 +35,7 @@ $ctl->ends(2, [ 'hold', $id, '--dry-run', '--yes', @$reason ], 'a dry run of one
 $ctl->ends(2, [ 'hold', $id, '--version', '', @$reason ], 'an empty version is no version');
 $ctl->ends(2, [ 'hold', '--type', 'ONE', '--version', 0, @$reason ], 'a version needs an id');
 is($node->status_of($id), 'WAITING', 'and nothing changes');
+$ctl->ends(2, [ 'hold', $id, '--watch', '1s', @$reason ], 'only verbs that look are repeated');
 my ($out, $err) = $ctl->ends(1, [ 'hold', $id, @$reason ], 'without an answer nothing is changed');
 
 like($out, qr/^would hold \Q$id\E of type ONE: WAITING since \S+ \S+, version 0\. Continue\? \[y\/N\] $/, 'the task is shown');
