@@ -167,15 +167,12 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.why_no_grab(t, before)
+ * twtasks_internal.why_no_grab(t)
  *
  *		why() for a task that may run and that no obstacle holds up.
- *
- * Parameters
- *		before			queue_before()
  */
 CREATE FUNCTION twtasks_internal.why_no_grab(
-	t twtasks.task, before bigint, OUT reason text, OUT clause text, OUT advice jsonb[])
+	t twtasks.task, OUT reason text, OUT clause text, OUT advice jsonb[])
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -246,7 +243,7 @@ BEGIN
 	IF t.status = 'SUBMITTED' THEN
 		place := twtasks_internal.queue_before(t);
 		IF reason IS NULL THEN
-			SELECT g.* INTO grab FROM twtasks_internal.why_no_grab(t, place) g;
+			SELECT g.* INTO grab FROM twtasks_internal.why_no_grab(t) g;
 			reason := grab.reason;
 			known.clause := grab.clause;
 			advice := grab.advice;
@@ -340,7 +337,8 @@ BEGIN
 		ORDER BY p.proname
 	LOOP
 		told := twtasks_internal.try_call(name, id);
-		sentence := sentence || coalesce('; ' || (told.result::jsonb->>'clause'), format('; function "%s" failed: %s', name, told.error), '');
+		sentence := sentence || CASE WHEN told.state IS NOT NULL THEN format('; function "%s" failed: %s', name, told.error)
+									 ELSE coalesce('; ' || (told.result::jsonb->>'clause'), '') END;
 		IF told.result::jsonb ? 'advice' THEN
 			advice := ARRAY(SELECT e FROM jsonb_array_elements(told.result::jsonb->'advice') e);
 		END IF;

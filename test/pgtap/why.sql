@@ -8,7 +8,7 @@ DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
 SET timezone = 'UTC';
-SELECT plan(108);
+SELECT plan(110);
 SELECT twtasks.is_enabled() \g /dev/null
 
 -- Checks the reason, the sentence, and that each statement of the advice is one.
@@ -188,6 +188,8 @@ CREATE FUNCTION twtasks_internal.why_of_test(id uuid) RETURNS jsonb LANGUAGE sql
 AS $$ SELECT jsonb_build_object('clause', 'it is a test', 'advice', jsonb_build_array(twtasks_internal.advice('look', 'SELECT 1'))) $$;
 SELECT pg_temp.told(15, 'done', 'It is done since .*, after 1 try; it is a test');
 SELECT is(pg_temp.advised(15), 'SELECT 1', 'the advice of an extension replaces ours');
+CREATE OR REPLACE FUNCTION twtasks_internal.why_of_test(id uuid) RETURNS jsonb LANGUAGE sql AS 'SELECT NULL::jsonb';
+SELECT pg_temp.told(15, 'done', 'It is done since .*, after 1 try');
 CREATE OR REPLACE FUNCTION twtasks_internal.why_of_test(id uuid) RETURNS jsonb LANGUAGE sql AS 'SELECT (1/0)::text::jsonb';
 SELECT pg_temp.told(15, 'done', 'It is done .*; function "twtasks_internal.why_of_test" failed: division by zero');
 
