@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence,
 SELECT pg_temp.node() \g /dev/null
 UPDATE twtasks.node SET buckets = '{default}';
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(27);
+SELECT plan(30);
 
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
 LANGUAGE plpgsql
@@ -100,6 +100,13 @@ SELECT is(pg_temp.judge(), 'partitions/ ticket 1', 'without tomorrow''s partitio
 SELECT twtasks_internal.make_partitions() \g /dev/null
 SELECT is(pg_temp.judge('3 min'), NULL, 'partitions end it');
 
+-- dropped: triggers found their queue full.
+SELECT twtasks.advance_clock('1 min'), twtasks_internal.monitor_tasks() \g /dev/null
+UPDATE twtasks.monitor_look SET dropped = 7;
+SELECT twtasks_internal.judge_incidents() \g /dev/null
+SELECT is((SELECT string_agg(concat_ws(' ', key, severity, count), ', ') FROM twtasks.incidents WHERE state = 'open'), 'dropped/ ticket 7', 'triggers without room are an incident');
+SELECT is(pg_temp.judge('3 min'), NULL, 'without more of them it ends');
+
 -- error, if more tasks are counted than are seen: it stays open.
 SELECT pg_temp.put(1, 'ERROR', 'C') \g /dev/null
 UPDATE twtasks.task SET next_event_time = 'infinity';
@@ -108,6 +115,10 @@ SELECT twtasks.advance_clock('1 min'), twtasks_internal.monitor_tasks() \g /dev/
 UPDATE twtasks.monitor_type SET type = 'D', capped = true;
 SELECT twtasks_internal.judge_incidents() \g /dev/null
 SELECT is((SELECT string_agg(key, ', ' ORDER BY key) FROM twtasks.incidents WHERE state = 'open'), 'error/C, error/D', 'a count that was cut off ends no incident');
+
+-- A kind has a bound.
+SELECT twtasks_internal.note_incidents((SELECT jsonb_agg(jsonb_build_object('key', 'old/' || n, 'kind', 'old', 'object', n::text, 'count', n, 'summary', 'x')) FROM generate_series(1, 201) n), '{old}', twtasks.clock()) \g /dev/null
+SELECT is((SELECT concat_ws(' ', count(*), min(count)) FROM twtasks.incident WHERE kind = 'old' AND resolved IS NULL), '200 2', 'a kind has at most 200, with the highest counts');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -8,7 +8,7 @@ SET LOCAL twtasks.testing = on;
 TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow;
 SELECT pg_temp.node() \g /dev/null
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(38);
+SELECT plan(39);
 
 -- Time passes, and the leader counts and judges.
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
@@ -123,6 +123,11 @@ SELECT is(pg_temp.judge() ~ 'error/MANY page [0-9]+($|,)', true, '10,000 tasks i
 SELECT pg_temp.judge('11 min') \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.incident WHERE object = 'MANY'), 1::bigint, 'they open one');
 SELECT pg_temp.mend('MANY') \g /dev/null
+INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type, tries, error)
+SELECT pg_temp.id(20000 + n), twtasks.clock() + interval '2 min', twtasks.clock(), twtasks.clock(), 'WAITING', false, 'AGAIN', 1, 'canary-error' FROM generate_series(1, 3) n;
+SELECT pg_temp.judge() \g /dev/null
+SELECT is((SELECT summary FROM twtasks.incidents WHERE object = 'AGAIN'), 'tasks fail and are retried: 3 tasks of type "AGAIN" fail and are retried', 'retries are an incident without their error');
+SELECT pg_temp.mend('AGAIN') \g /dev/null
 
 UPDATE twtasks.node SET faults = '{"worker \"MAIL\" ends again and again, with its tasks: exited with status 1: canary-words"}';
 SELECT pg_temp.judge() \g /dev/null

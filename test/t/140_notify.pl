@@ -118,6 +118,7 @@ my $id = open_incident('error/PAY|A');
 open_incident('error/SILENT', told => 'NULL');
 ask();
 wait_for_sent('open sent', 'an opening');
+my $beats = to('beat');
 
 my ($pager) = map { decode_json($_->{body}) } to('pagerduty');
 is_deeply(
@@ -197,6 +198,7 @@ unlike($everything, qr/canary/, 'no secret is in a log, an argument, the environ
 # ---- what is wrong stops the heartbeat ----
 
 is($node->value('SELECT twtasks_internal.is_well()'), 'f', 'with an open page the heartbeat stops');
+is(scalar(to('beat')), $beats, 'nobody called it since the page, although the helper began anew');
 $node->value('UPDATE twtasks.incident SET resolved = now()');
 is($node->value('SELECT twtasks_internal.is_well()'), 't', 'without one it goes on');
 

@@ -13,6 +13,7 @@
 #include "node/duties.h"
 #include "node/task_clock.h"
 #include "calls/calls.h"
+#include "metrics/metrics.h"
 
 static Pg	control = {.is_up = true};
 
@@ -187,6 +188,26 @@ test_quick_answers(void **state)
 	close_duties(duties);
 }
 
+/* An alert counts on them. */
+static void
+test_recovered_tasks_are_counted(void **state)
+{
+	Metrics    *metrics = metrics_open(1, 1, 0);
+	Duties	   *duties = open_duties();
+	PGresult   *result = nothing("recover");
+
+	duties_measure(duties, metrics);
+	put_int8(result, 0, RECOVER_RETRIED, 1);
+	put_int8(result, 0, RECOVER_ERRORS, 2);
+	put_int8(result, 0, RECOVER_FAILED, 3);
+	end_call(call_of("recover", &control), PG_DONE, result);
+	assert_int_equal(metrics_of_rule(metrics, STUCK_RETRY), 1);
+	assert_int_equal(metrics_of_rule(metrics, STUCK_ERROR), 2);
+	assert_int_equal(metrics_of_rule(metrics, STUCK_FAIL), 3);
+	close_duties(duties);
+	metrics_free(metrics);
+}
+
 /* History of which a call leaves some, as it takes so long. */
 static void
 clean_for(int64 us)
@@ -309,6 +330,7 @@ main(void)
 		cmocka_unit_test(test_beside_slow_ones),
 		cmocka_unit_test(test_slow_answers),
 		cmocka_unit_test(test_quick_answers),
+		cmocka_unit_test(test_recovered_tasks_are_counted),
 		cmocka_unit_test(test_cleans_on),
 		cmocka_unit_test(test_question),
 		cmocka_unit_test(test_next_call),
