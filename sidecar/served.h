@@ -34,10 +34,10 @@ extern void served_add_handlers(Served *served, Policies *policies, Execute *exe
 /* Gives the same handlers the new limits and settings. */
 extern void served_reload(Served *served, const Config *config);
 
-/* Frees everything.  The caller has closed all runners. */
 /* Writes its gauges for /metrics; labels are the handlers'. */
 extern void served_write(const Served *served, StringInfo out, char *const *labels);
 
+/* Frees everything.  The caller has closed all runners. */
 extern void served_free(Served *served);
 
 extern Limits *served_all_limits(const Served *served);

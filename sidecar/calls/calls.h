@@ -249,15 +249,15 @@ extern const PgStatement call_clean;
 
 /* -> errors, stuck, is_news */
 extern const PgStatement call_monitor;
-
-/* -> how many incidents are open */
-extern const PgStatement call_judge;
 enum
 {
 	MONITOR_ERRORS,
 	MONITOR_STUCK,
 	MONITOR_IS_NEWS
 };
+
+/* -> how many incidents are open */
+extern const PgStatement call_judge;
 
 /* target, most -> messages about incidents, a JSON object each */
 extern const PgStatement call_next_incidents;

@@ -327,7 +327,7 @@ static const Option metrics_options[] = {
 	{
 		"types", OPTION_INTEGER, .fallback = "200", .needs_restart = true,
 		.min = 1, .max = 200, .offset = offsetof(MetricsConfig, types),
-		.help = "types of a bucket with figures of their own; those that come later count as (other)"
+		.help = "types with figures of their own; those that come later count as (other)"
 	},
 	{
 		"histogram_types", OPTION_INTEGER, .fallback = "100", .needs_restart = true,

@@ -129,7 +129,6 @@ write_histogram(StringInfo out, const char *name, const char *labels, const Hist
 	end_sample(out, count);
 }
 
-/* Some kinds of handlers do not tell when a task could have run. */
 static void
 write_times(const Metrics *metrics, StringInfo out, TimeKind kind, const char *name, const char *help)
 {
@@ -137,7 +136,7 @@ write_times(const Metrics *metrics, StringInfo out, TimeKind kind, const char *n
 
 	metrics_begin(out, name, "histogram", help);
 	for (int i = 0; metrics_figures(metrics, i, &figures); i++)
-		if (figures.times != NULL && (kind == TIME_RUN || metrics_has_times(&figures.times[kind])))
+		if (figures.times != NULL)
 			write_histogram(out, name, figures.labels, &figures.times[kind]);
 }
 
@@ -221,7 +220,6 @@ metrics_write(const Metrics *metrics, StringInfo out, char *const *handlers, int
 	write_counter(metrics, out, COUNT_UNREPORTED, "unreported_tasks_total", "Tries whose result this node never reports, since its drain was over.");
 	write_ended(metrics, out);
 	write_unknown(metrics, out);
-	write_times(metrics, out, TIME_WAIT, "wait_seconds", "Time from when a task could run to the start of its handler.");
 	write_times(metrics, out, TIME_RUN, "run_seconds", "Time from the start of a handler to its result.");
 	write_statements(metrics, out);
 	write_handlers(metrics, out, handlers, nhandlers);

@@ -152,12 +152,9 @@ on_well(void *arg, PgOutcome outcome, PGresult *result)
 static void
 ask_well(Notify *notify)
 {
-	WireParams	params;
-
 	if (!can_ask(notify) || (notify->config->notify.heartbeat == NULL && notify->config->notify.heartbeat_file == NULL))
 		return;
-	wire_init(&params);
-	pg_send(node_pg(notify->node), &call_is_well, &params, on_well, notify);
+	pg_send(node_pg(notify->node), &call_is_well, NULL, on_well, notify);
 }
 
 void

@@ -91,9 +91,10 @@ typedef struct FinishCall
 	Oid			done;
 } FinishCall;
 
-/* Raises 22023 unless callers may give the result. */
 /* NULL: TRY_LATER or after. */
 extern const char *try_result_name(TryResult result);
+
+/* Raises 22023 unless callers may give the result. */
 extern TryResult try_result_of(const char *name);
 
 /*

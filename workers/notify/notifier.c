@@ -169,8 +169,6 @@ begin(Sending *sending, const NotifyMessage *message, const char *body)
 	char	   *url;
 	bool		is_begun;
 
-	if (target->argv != NULL)
-		return false;
 	url = notify_message_url(notifier->settings, target, message);
 	request.url = url;
 	is_begun = notify_send(notifier->sender, &request, sending);
