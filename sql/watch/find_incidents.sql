@@ -1,8 +1,9 @@
 /*
  * twtasks_internal.incident_rules()
  *
- *		The table of kinds.  A warning without a row of its own is a ticket of kind
- *		"warning".
+ *		The table of kinds, and the severity of each: the rules for Prometheus and the
+ *		documentation have the same ones.  A warning of another extension, which has no
+ *		row, is a ticket of kind "warning".
  *
  * Returns
  *		kind			of an incident; for a warning, its name
@@ -13,7 +14,7 @@
 CREATE FUNCTION twtasks_internal.incident_rules(
 	OUT kind text, OUT severity text, OUT page_from bigint, OUT gone interval)
 RETURNS SETOF record
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 20
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 50
 SET search_path = pg_catalog, pg_temp
 AS $$
 	VALUES ('error', 'ticket', 100::bigint, interval '0'),
@@ -27,14 +28,44 @@ AS $$
 		   ('more', 'ticket', NULL, '0'),
 		   ('silent', 'page', NULL, '0'),
 		   ('warning', 'ticket', NULL, '2 min'),
+		   -- work stands still
+		   ('not adopted', 'page', NULL, '2 min'),
 		   ('switched off', 'page', NULL, '2 min'),
 		   ('no node', 'page', NULL, '2 min'),
 		   ('no handler', 'page', NULL, '2 min'),
+		   ('nodes missing', 'page', NULL, '2 min'),
 		   ('broken handler', 'page', NULL, '2 min'),
+		   ('worker crashes', 'page', NULL, '2 min'),
 		   ('nobody leads', 'page', NULL, '2 min'),
 		   ('listener stands still', 'page', NULL, '2 min'),
+		   ('listener in trouble', 'page', NULL, '2 min'),
+		   -- parts are slow or wait for a person
+		   ('tasks fail and are retried', 'ticket', NULL, '2 min'),
+		   ('not reloaded', 'ticket', NULL, '2 min'),
+		   ('helper in trouble', 'ticket', NULL, '2 min'),
+		   ('target in trouble', 'ticket', NULL, '2 min'),
+		   ('silent session', 'ticket', NULL, '2 min'),
+		   ('silent node', 'ticket', NULL, '2 min'),
+		   ('node refused', 'ticket', NULL, '2 min'),
+		   ('no queue', 'ticket', NULL, '2 min'),
+		   ('schedule fails', 'ticket', NULL, '2 min'),
+		   ('schedule late', 'ticket', NULL, '2 min'),
+		   ('schedule paused', 'ticket', NULL, '2 min'),
+		   ('history fails', 'ticket', NULL, '2 min'),
+		   ('large default partition', 'ticket', NULL, '2 min'),
+		   ('incidents fail', 'ticket', NULL, '2 min'),
+		   ('duty fails', 'ticket', NULL, '2 min'),
+		   ('duty late', 'ticket', NULL, '2 min'),
+		   ('warnings missing', 'ticket', NULL, '2 min'),
+		   ('role is gone', 'ticket', NULL, '2 min'),
+		   ('paused', 'ticket', NULL, '2 min'),
+		   ('held', 'ticket', NULL, '2 min'),
+		   ('limit of 0', 'ticket', NULL, '2 min'),
+		   ('outcomes stand still', 'ticket', NULL, '2 min'),
+		   ('anomalies', 'ticket', NULL, '2 min'),
+		   ('events stand still', 'ticket', NULL, '2 min'),
+		   ('stream without its policy', 'ticket', NULL, '2 min'),
 		   -- settings, not standstills
-		   ('not adopted', NULL, NULL, NULL),
 		   ('no environment', NULL, NULL, NULL),
 		   ('clock shifted', NULL, NULL, NULL),
 		   ('testing', NULL, NULL, NULL)

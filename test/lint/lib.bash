@@ -43,6 +43,18 @@ c_files()
 	files "${product[@]}" test/unit test/campaign bench examples -- '*.c' '*.h'
 }
 
+# Lines as file:line: name of the rows of twtasks.warnings, of which some have one of
+# several names
+warning_names()
+{
+	perl -0777 -ne '
+		while (/SELECT\s+(CASE\b.*?\bEND|\x27[a-z0-9 ]+\x27)(?: AS warning)?,/gs) {
+			my ($row, $line) = ($1, 1 + (substr($_, 0, $-[0]) =~ tr/\n//));
+			print "$ARGV:$line: $1\n" while $row =~ /(?:^|THEN |ELSE )\x27([a-z0-9 ]+)\x27/g;
+		}' \
+		sql/watch/blockers.sql sql/watch/standstill.sql sql/watch/warnings.sql extensions/*/views.sql
+}
+
 # breaches -- passes its input on, and is true when there was none
 breaches()
 {

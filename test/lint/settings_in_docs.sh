@@ -26,17 +26,6 @@ options()
 		close ARGV if eof'
 }
 
-# The rows of twtasks.warnings, of which some have one of several names
-warnings()
-{
-	perl -0777 -ne '
-		while (/SELECT\s+(CASE\b.*?\bEND|\x27[a-z0-9 ]+\x27)(?: AS warning)?,/gs) {
-			my ($row, $line) = ($1, 1 + (substr($_, 0, $-[0]) =~ tr/\n//));
-			print "$ARGV:$line: $1\n" while $row =~ /(?:^|THEN |ELSE )\x27([a-z0-9 ]+)\x27/g;
-		}' \
-		sql/watch/blockers.sql sql/watch/standstill.sql sql/watch/warnings.sql extensions/*/views.sql
-}
-
 # Generated pages do not count: they are not written for readers to learn from.
 pages=$(files README.md docs -- '*.md' | sed '/^docs\/reference\.md$/d')
 
@@ -44,7 +33,7 @@ pages=$(files README.md docs -- '*.md' | sed '/^docs\/reference\.md$/d')
 	settings
 	keys
 	options
-	warnings
+	warning_names
 } | while read -r place name; do
 	# shellcheck disable=SC2086 # the pages' names have no spaces
 	grep -qE -- "(^|[^a-z_-])$name([^a-z_-]|\$)" $pages /dev/null || echo "$place $name is in no page of the documentation"
