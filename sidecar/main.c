@@ -16,7 +16,7 @@
 #include "common/version.h"
 #include "config/config.h"
 #include "check/config_check.h"
-#include "execute/process/reaper.h"
+#include "process/reaper.h"
 #include "execute/runner.h"
 #include "options/config_file.h"
 #include "sidecar.h"

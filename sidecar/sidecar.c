@@ -273,6 +273,12 @@ on_health(void *arg, HealthState *state)
 	state->running = running(sidecar);
 }
 
+static const char *
+why_not_notify(void *arg)
+{
+	return node_is_leader(((Sidecar *) arg)->node) ? NULL : "this node does not lead";
+}
+
 /* ---- open, reload, drain, free ---- */
 
 static void
@@ -420,7 +426,7 @@ sidecar_open(Loop *loop, Config *config)
 	faults_watch(sidecar->faults, election_add_trouble, sidecar->election);
 	faults_watch(sidecar->faults, feed_add_troubles, sidecar->feed);
 	faults_watch(sidecar->faults, execute_add_crashes, sidecar->execute);
-	sidecar->notify = notify_open(loop, config, sidecar->node);
+	sidecar->notify = notify_open(loop, &config->notify, node_pg(sidecar->node), why_not_notify, sidecar);
 	faults_watch(sidecar->faults, notify_add_troubles, sidecar->notify);
 	duties_on_judged(sidecar->duties, notify_judged, sidecar->notify);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
@@ -445,7 +451,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	listeners_reload(sidecar->listeners, config);
 	election_reload(sidecar->election, config);
 	feed_reload(sidecar->feed, config);
-	notify_reload(sidecar->notify, config);
+	notify_reload(sidecar->notify, &config->notify);
 	if (old != sidecar->first_config)
 		options_free(&config_section, old);
 	loop_want_turn(sidecar->loop);

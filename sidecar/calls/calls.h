@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * calls.h
- *		All SQL that the sidecar sends, and the columns that come back.
+ *		All SQL that the sidecar sends, but for lib, and the columns that come back.
  *
  * The sidecar calls functions of the extension and touches no table.  The
  * texts are constants; everything that varies is a parameter.
@@ -258,14 +258,5 @@ enum
 
 /* -> how many incidents are open */
 extern const PgStatement call_judge;
-
-/* target, most -> messages about incidents, a JSON object each */
-extern const PgStatement call_next_incidents;
-
-/* incident, target, state, repeat, status, answer */
-extern const PgStatement call_note_sent;
-
-/* -> whether no incident is open that wakes somebody */
-extern const PgStatement call_is_well;
 
 #endif							/* TWT_CALLS_H */

@@ -1,8 +1,8 @@
 #include "base/port.h"
 
 #include "check/programs.h"
-#include "config/bundled.h"
-#include "execute/process/spawn.h"
+#include "process/bundled.h"
+#include "process/spawn.h"
 
 /* The thread has its own copies of all that it reads. */
 typedef struct Look

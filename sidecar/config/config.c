@@ -6,10 +6,10 @@
 #include "base/map.h"
 #include "common/pattern.h"
 #include "common/trigger.h"
-#include "config/bundled.h"
+#include "process/bundled.h"
 #include "config/config.h"
-#include "config/hello.h"
-#include "config/judged.h"
+#include "options/hello.h"
+#include "options/judged.h"
 
 #define MILLISECONDS(n) MS_TO_US(n)
 #define SECONDS(n) SECONDS_TO_US(n)
@@ -284,8 +284,8 @@ settle_notify(Config *config, const Place *place)
 {
 	if (!notify_is_wanted(&config->notify))
 		return true;
-	config->notify_line = notify_line(&config->notify, config->node, config->environment, &config->log, place);
-	return config->notify_line != NULL;
+	config->notify.line = notify_line(&config->notify, config->node, config->environment, &config->log, place);
+	return config->notify.line != NULL;
 }
 
 static bool
@@ -309,7 +309,7 @@ release_config(void *target)
 {
 	pfree(((Config *) target)->listeners_line);
 	pfree(((Config *) target)->election_line);
-	pfree(((Config *) target)->notify_line);
+	pfree(((Config *) target)->notify.line);
 }
 
 static void

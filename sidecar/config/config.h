@@ -17,7 +17,7 @@
 #include "base/policy.h"
 #include "config/kafka_options.h"
 #include "config/listener_options.h"
-#include "config/notify_options.h"
+#include "notify/notify_options.h"
 #include "options/log_options.h"
 #include "options/options.h"
 #include "config/zookeeper_options.h"
@@ -117,8 +117,6 @@ typedef struct Config
 	char	   *listeners_postgres; /* their database; NULL: postgres */
 	char	   *listeners_line; /* told to their process; NULL: there are none */
 	NotifyConfig notify;
-	char	   *notify_line;	/* told to twtasks-notify; NULL: nobody is
-								 * notified */
 	HandlerConfig **handlers;
 	int			nhandlers;
 } Config;

@@ -14,9 +14,9 @@
 
 #include "base/units.h"
 #include "common/trigger.h"
-#include "config/bundled.h"
-#include "config/hello.h"
-#include "config/judged.h"
+#include "process/bundled.h"
+#include "options/hello.h"
+#include "options/judged.h"
 #include "config/listener_options.h"
 
 #define NAME_MAX_BYTES 250

@@ -7,9 +7,9 @@
  */
 #include "base/port.h"
 
-#include "config/bundled.h"
-#include "config/hello.h"
-#include "config/judged.h"
+#include "process/bundled.h"
+#include "options/hello.h"
+#include "options/judged.h"
 #include "config/zookeeper_options.h"
 
 static const Option zookeeper_options[] = {

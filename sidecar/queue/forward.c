@@ -7,7 +7,7 @@
  */
 #include "base/port.h"
 
-#include "config/hello.h"
+#include "options/hello.h"
 #include "helper/helper.h"
 #include "protocol/trigger_line.h"
 #include "queue/forward.h"

@@ -19,7 +19,7 @@ calls()
 			if /^([^:]+:\d+):.*?(?<![\w.>])($banned)\s*\(/;
 			print \"\$1: \$2() outside of spawn.c, hello.c and notify_command.c\n\"
 			if /^([^:]+:\d+):.*?(?<![\w.>])(v?fork|posix_spawnp?)\s*\(/
-				&& !m,^sidecar/(execute/process/spawn|config/hello)\.c:|^workers/run/kernel\.h:|^workers/notify/notify_command\.c:,"
+				&& !m,^lib/(process/spawn|options/hello)\.c:|^workers/run/kernel\.h:|^workers/notify/notify_command\.c:,"
 }
 
 built_statements()

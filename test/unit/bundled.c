@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include "config/bundled.h"
+#include "process/bundled.h"
 
 char *
 bundled_path(const char *name)

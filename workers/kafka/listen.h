@@ -5,7 +5,7 @@
  *
  *		from: the sidecar			to: listener.h
  *
- * The process is a helper (sidecar/helper/helper.h): its first line has its settings,
+ * The process is a helper (lib/helper/helper.h): its first line has its settings,
  * which it accepts or refuses.  It runs until its input ends.  It writes its log to
  * stderr, and on stdout a line of JSON whenever its troubles change: a list of texts.
  *

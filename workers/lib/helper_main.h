@@ -6,7 +6,7 @@
  *
  *		from: main.c of each program, listen.c, triggers.c		to: the program's own part
  *
- * sidecar/helper/helper.h and sidecar/execute/worker have the other end.  The first line
+ * lib/helper/helper.h and sidecar/execute/worker have the other end.  The first line
  * has the settings, which the frame answers, as it answers each {"alive":1}.  The program
  * ends when its input ends, or when it asks for its end; then the sidecar starts it again.
  *

@@ -27,7 +27,7 @@
 
 #include "options/statuses.h"
 #include "base/output.h"
-#include "execute/process/spawn.h"
+#include "process/spawn.h"
 #include "execute/runner.h"
 #include "base/trace.h"
 

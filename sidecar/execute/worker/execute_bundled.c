@@ -11,7 +11,7 @@
  */
 #include "base/port.h"
 
-#include "config/bundled.h"
+#include "process/bundled.h"
 #include "execute/worker/execute_worker.h"
 #include "execute/worker/http_options.h"
 

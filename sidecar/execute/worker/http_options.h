@@ -3,7 +3,7 @@
  * http_options.h
  *		The options of HTTP handlers: a bundled worker with settings.
  *
- * The worker checks the values of its settings: see config/hello.h.
+ * The worker checks the values of its settings: see options/hello.h.
  *
  *-------------------------------------------------------------------------
  */

@@ -17,7 +17,7 @@
 #include "base/blocking.h"
 #include "calls/calls.h"
 #include "check/faults.h"
-#include "execute/process/spawn.h"
+#include "process/spawn.h"
 
 static char *type_a = (char *) "A";
 static char *type_f = (char *) "F";

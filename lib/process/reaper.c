@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 
 #include "base/program.h"
-#include "execute/process/reaper.h"
-#include "execute/process/spawn.h"
+#include "process/reaper.h"
+#include "process/spawn.h"
 
 static void
 on_child_signal(void *arg)

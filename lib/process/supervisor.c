@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "config/bundled.h"
-#include "execute/process/supervisor.h"
+#include "process/bundled.h"
+#include "process/supervisor.h"
 
 void
 supervisor_init(Supervisor *supervisor, const char *command)

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "common/run_report.h"
-#include "execute/process/child.h"
+#include "process/child.h"
 
 /* A small stack is enough: execve() does its work in the kernel. */
 #define STACK_BYTES (64 * 1024)

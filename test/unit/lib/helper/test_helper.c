@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/chance.h"
-#include "config/bundled.h"
+#include "process/bundled.h"
 #include "execute_fixture.h"
 #include "helper/helper.h"
 

@@ -17,7 +17,7 @@
 #include <signal.h>
 
 #include "common/run_report.h"
-#include "execute/process/child.h"
+#include "process/child.h"
 
 typedef struct Supervisor
 {

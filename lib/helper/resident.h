@@ -33,7 +33,7 @@
 #define TWT_RESIDENT_H
 
 #include "base/lines.h"
-#include "execute/process/spawn.h"
+#include "process/spawn.h"
 
 typedef struct Resident Resident;
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "execute/process/adopted.h"
+#include "process/adopted.h"
 #include "execute_fixture.h"
 
 #define SELF "/proc/self/exe"

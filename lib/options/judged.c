@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "config/hello.h"
-#include "config/judged.h"
+#include "options/hello.h"
+#include "options/judged.h"
 
 /* Reports the fault of the settings, if the program answers with one. */
 static bool

@@ -6,8 +6,8 @@
  *		from: sidecar.c, duties.h	to: helper.h, workers/notify/notifier.h,
  *									sql/watch/incidents.sql
  *
- * The leader asks the database after each judgement which messages are not sent, hands
- * them to the helper, and notes what became of each.  The database decides what is sent,
+ * The leading sidecar asks the database after each judgement which messages are not sent,
+ * hands them to the helper, and notes what became of each.  The database decides what is sent,
  * so nothing is lost with this process, the helper or the machine.  A message whose answer
  * was not noted is sent once more, with the same key for the receiver's deduplication.
  *
@@ -19,15 +19,19 @@
 #include <jansson.h>
 
 #include "base/loop.h"
-#include "config/config.h"
-#include "node/node.h"
+#include "notify/notify_options.h"
+#include "pg/pg.h"
 
 typedef struct Notify Notify;
 
-extern Notify *notify_open(Loop *loop, const Config *config, Node *node);
+/* Why this program must not send now; NULL: it may. */
+typedef const char *(*NotifyWhyNotFn) (void *arg);
+
+/* The configuration and the session stay the caller's. */
+extern Notify *notify_open(Loop *loop, const NotifyConfig *config, Pg *pg, NotifyWhyNotFn why_not, void *arg);
 
 /* A target that is added hears of the incidents that are open. */
-extern void notify_reload(Notify *notify, const Config *config);
+extern void notify_reload(Notify *notify, const NotifyConfig *config);
 
 /* Incidents have been judged. */
 extern void notify_judged(void *notify);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/program.h"
-#include "execute/process/reaper.h"
+#include "process/reaper.h"
 #include "execute_fixture.h"
 
 #define NTASKS 20

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "execute/process/adopted.h"
+#include "process/adopted.h"
 
 /* Pause between two rounds, and how many there are at most. */
 #define PAUSE_US MS_TO_US(5)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
-#include "config/hello.h"
+#include "options/hello.h"
 #include "options/options.h"
 
 /* The time for the check of a program; a reload waits for it on a thread. */

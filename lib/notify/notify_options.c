@@ -11,10 +11,10 @@
 
 #include <jansson.h>
 
-#include "config/bundled.h"
-#include "config/hello.h"
-#include "config/judged.h"
-#include "config/notify_options.h"
+#include "process/bundled.h"
+#include "options/hello.h"
+#include "options/judged.h"
+#include "notify/notify_options.h"
 
 static const Option target_options[] = {
 	{

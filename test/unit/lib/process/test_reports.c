@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "common/run_report.h"
-#include "config/bundled.h"
-#include "execute/process/adopted.h"
+#include "process/bundled.h"
+#include "process/adopted.h"
 #include "execute_fixture.h"
 
 static char self[MAXPGPATH];

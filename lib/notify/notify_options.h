@@ -29,6 +29,7 @@ typedef struct NotifyConfig
 	char	   *heartbeat;
 	char	   *heartbeat_file;
 	char	   *link;
+	char	   *line;			/* told to twtasks-notify; NULL: nobody is */
 } NotifyConfig;
 
 /* Describes the options of a NotifyConfig. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bundled.h
- *		Programs that are installed with the sidecar.
+ *		Programs that are installed with ours.
  *
  *		from: helper.c, supervisor.c, programs.c, execute_bundled.c, config.c
  *

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "execute/process/adopted.h"
-#include "execute/process/spawn.h"
-#include "execute/process/supervisor.h"
+#include "process/adopted.h"
+#include "process/spawn.h"
+#include "process/supervisor.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 

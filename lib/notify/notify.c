@@ -8,7 +8,6 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "calls/calls.h"
 #include "helper/helper.h"
 #include "notify/notify.h"
 
@@ -24,8 +23,10 @@
 struct Notify
 {
 	Loop	   *loop;
-	const Config *config;
-	Node	   *node;
+	const NotifyConfig *config;
+	Pg		   *pg;
+	NotifyWhyNotFn why_not;
+	void	   *arg;
 	Helper	   *helper;
 	bool		is_stopped;
 	int64		judged_us;		/* loop time of the last judgement; 0: none */
@@ -34,6 +35,19 @@ struct Notify
 								 * to ask again */
 	int			life;			/* the number of helpers that have ended */
 };
+
+/* target, most -> messages about incidents, a JSON object each */
+static const PgStatement next_incidents = {"next_incidents",
+	"SELECT (pg_catalog.to_jsonb(n) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object('database', "
+	"pg_catalog.current_database()))::text "
+"FROM twtasks_internal.next_incidents(ARRAY[$1::text], $2::int4) n", .is_newer = true};
+
+/* incident, target, state, repeat, status, answer */
+static const PgStatement note_sent = {"note_sent",
+"SELECT twtasks_internal.note_sent($1::int8, $2::text, $3::text, $4::int4, $5::text, $6::text)", .is_newer = true};
+
+/* -> whether no incident is open that wakes somebody */
+static const PgStatement incidents_are_well = {"is_well", "SELECT twtasks_internal.is_well()", .is_newer = true};
 
 /* The target of a question; freed with its answer. */
 typedef struct Question
@@ -93,7 +107,8 @@ on_messages(void *arg, PgOutcome outcome, PGresult *result)
 static bool
 can_ask(const Notify *notify)
 {
-	return helper_is_ready(notify->helper) && node_is_leader(notify->node) && pg_is_up(node_pg(notify->node));
+	return helper_is_ready(notify->helper) && notify->why_not(notify->arg) == NULL &&
+		pg_is_up(notify->pg);
 }
 
 static void
@@ -117,16 +132,14 @@ ask(Notify *notify, const char *target)
 	wire_init(&params);
 	wire_add_text(&params, target);
 	wire_add_int4(&params, MESSAGES_MAX);
-	pg_send(node_pg(notify->node), &call_next_incidents, &params, on_messages, question);
+	pg_send(notify->pg, &next_incidents, &params, on_messages, question);
 }
 
 static void
 ask_all(Notify *notify)
 {
-	const NotifyConfig *config = &notify->config->notify;
-
-	for (int i = 0; i < config->ntargets; i++)
-		ask(notify, config->targets[i]->name);
+	for (int i = 0; i < notify->config->ntargets; i++)
+		ask(notify, notify->config->targets[i]->name);
 }
 
 /* ---- the heartbeat ---- */
@@ -152,9 +165,9 @@ on_well(void *arg, PgOutcome outcome, PGresult *result)
 static void
 ask_well(Notify *notify)
 {
-	if (!can_ask(notify) || (notify->config->notify.heartbeat == NULL && notify->config->notify.heartbeat_file == NULL))
+	if (!can_ask(notify) || (notify->config->heartbeat == NULL && notify->config->heartbeat_file == NULL))
 		return;
-	pg_send(node_pg(notify->node), &call_is_well, NULL, on_well, notify);
+	pg_send(notify->pg, &incidents_are_well, NULL, on_well, notify);
 }
 
 void
@@ -191,7 +204,7 @@ note(Notify *notify, const json_t *told)
 	Question   *question;
 	WireParams	params;
 
-	if (!pg_is_up(node_pg(notify->node)))
+	if (!pg_is_up(notify->pg))
 		return;
 	wire_init(&params);
 	wire_add_int8(&params, json_integer_value(json_object_get(told, "incident")));
@@ -203,7 +216,7 @@ note(Notify *notify, const json_t *told)
 	question = palloc0(sizeof(Question));
 	question->notify = notify;
 	question->target = is_end && target != NULL ? pstrdup(target) : NULL;
-	pg_send(node_pg(notify->node), &call_note_sent, &params, on_noted, question);
+	pg_send(notify->pg, &note_sent, &params, on_noted, question);
 }
 
 static void
@@ -257,12 +270,10 @@ static const char *
 why_down(const Notify *notify)
 {
 	if (notify->is_stopped)
-		return "this sidecar stops";
-	if (notify->config->notify_line == NULL)
+		return "its owner stops";
+	if (notify->config->line == NULL)
 		return "there is nobody to notify any more";
-	if (!node_is_leader(notify->node))
-		return "this node does not lead";
-	return NULL;
+	return notify->why_not(notify->arg);
 }
 
 void
@@ -273,7 +284,7 @@ notify_pump(Notify *notify)
 	if (why != NULL)
 		helper_end(notify->helper, why);
 	else
-		helper_run(notify->helper, notify->config->notify_line);
+		helper_run(notify->helper, notify->config->line);
 }
 
 void
@@ -288,13 +299,15 @@ notify_add_troubles(void *arg, json_t *list)
 /* ---- open, reload, stop, free ---- */
 
 Notify *
-notify_open(Loop *loop, const Config *config, Node *node)
+notify_open(Loop *loop, const NotifyConfig *config, Pg *pg, NotifyWhyNotFn why_not, void *arg)
 {
 	Notify	   *notify = palloc0(sizeof(Notify));
 
 	notify->loop = loop;
 	notify->config = config;
-	notify->node = node;
+	notify->pg = pg;
+	notify->why_not = why_not;
+	notify->arg = arg;
 	notify->troubles = json_array();
 	notify->asked = json_object();
 	notify->helper = helper_new(loop, &program, notify);
@@ -302,7 +315,7 @@ notify_open(Loop *loop, const Config *config, Node *node)
 }
 
 void
-notify_reload(Notify *notify, const Config *config)
+notify_reload(Notify *notify, const NotifyConfig *config)
 {
 	notify->config = config;
 	ask_all(notify);

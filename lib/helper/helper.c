@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "config/bundled.h"
+#include "process/bundled.h"
 #include "helper/helper.h"
 #include "helper/resident.h"
 

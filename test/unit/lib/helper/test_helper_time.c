@@ -11,11 +11,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "execute/process/spawn.h"
+#include "process/spawn.h"
 #include "fake_loop.h"
 
 #include "base/chance.h"
-#include "config/bundled.h"
+#include "process/bundled.h"
 #include "helper/helper.h"
 
 #define LEAVE_S 7

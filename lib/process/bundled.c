@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * bundled.c
- *		Programs that are installed with the sidecar.
+ *		Programs that are installed with ours.
  *
- * The sidecar looks for them beside its own program, so that programs of one
- * build stay together wherever they are installed.  A sidecar that was not
- * installed finds them where they were built.
+ * They are looked for beside our own program, so that programs of one build stay
+ * together wherever they are installed.  A program that was not installed finds
+ * them where they were built.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "config/bundled.h"
+#include "process/bundled.h"
 
 char *
 bundled_path(const char *name)
