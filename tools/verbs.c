@@ -84,6 +84,10 @@ static const VerbOption incidents_options[] = {
 	{"all", 0, NULL, "also the ones that are over"}, MAX, {NULL}
 };
 
+static const VerbOption what_if_options[] = {
+	{"scope", 0, "SCOPE", "node or cluster; cluster if there is such a limit"}, {NULL}
+};
+
 static const VerbOption audit_options[] = {SINCE, MAX, {NULL}};
 
 static const VerbOption silence_options[] = {
@@ -175,6 +179,11 @@ const Verb	verbs[] = {
 		" FROM twtasks.flow l WHERE l.at >= (SELECT twtasks.clock()) - interval '5 minutes' AND l.step < interval '1 hour' GROUP BY l.type) f USING (type)"
 		" WHERE" SQL_FITS("m.type", "$1") " ORDER BY m.tasks DESC, m.type LIMIT coalesce($2::integer, 50)",
 	.params = {"type", "max"}},
+	{"what-if", LOOK, "NAME CONCURRENCY", "says what would happen if a limit had another concurrency", what_if_options, VIEWER,
+		.sql = "SELECT w.sentence, w.limit_scope AS scope, w.current, w.running, w.waiting, w.waiting_capped, w.counted, w.added_per_minute,"
+		" w.run_seconds, w.per_minute, w.then_per_minute, w.then_empty_after, w.then_bound"
+		" FROM twtasks.what_if_limit($1, $2::integer, $3::twtasks.limit_scope) w",
+	.params = {"NAME", "CONCURRENCY", "scope"}, .is_record = true},
 	{"audit", LOOK, "", "lists changes of tasks by hand, the newest first", audit_options, VIEWER,
 		.sql = "SELECT a.at, a.actor, a.action, a.task_id, a.from_status, a.to_status, a.reason FROM twtasks.audit a"
 		" WHERE ($1::text IS NULL OR a.at >=" SQL_PAST("$1") ")"

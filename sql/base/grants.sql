@@ -38,7 +38,7 @@ GRANT EXECUTE ON FUNCTION twtasks.set_outcome TO twtasks_producer, twtasks_worke
 GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_testing
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
-GRANT EXECUTE ON FUNCTION twtasks.why TO twtasks_worker, twtasks_operator, twtasks_viewer;
+GRANT EXECUTE ON FUNCTION twtasks.why, twtasks.what_if_limit TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION

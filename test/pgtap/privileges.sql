@@ -15,7 +15,9 @@ SELECT f, '{producer}'::text[] FROM unnest('{add_task,add_tasks,take_messages,ta
 UNION ALL
 SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
 UNION ALL
-SELECT 'why', '{worker,operator,viewer}'::text[]
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{why,what_if_limit}'::text[]) f
+UNION ALL
+SELECT f, '{}'::text[] FROM unnest('{limit_named,limit_flow,limit_added,limit_load,wide_bounds,narrow_bound,forecast_limit}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{advice,shown_time,nodes_for,seen_running,limits_of,raise_limit,full_limits,stops,obstacles,on_one_line,remedy,fate_of,why_running,why_stopped,queue_before,locked_by,why_no_grab,
 	why_not_started,why_ended,add_whys}'::text[]) f

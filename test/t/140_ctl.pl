@@ -37,6 +37,7 @@ my $later = $node->add_task('LATER', run_after => '2100-01-01');
 wait_for(sub { $node->status_of($failed) eq 'ERROR' }, 'a task in ERROR');
 wait_for(sub { $node->value('SELECT twtasks_internal.monitor_tasks()'); $node->value('SELECT errors FROM twtasks.monitor') == 1 }, 'a count of it');
 $node->value('SELECT twtasks_internal.judge_incidents()');
+$node->value("SELECT twtasks.configure_limit('STEADY', 5)");
 
 # Each verb: the role that has its right, its status then, and its arguments.
 my %verbs = (
@@ -60,6 +61,7 @@ my %verbs = (
 	top => [ 'viewer', 0, '--type', 'FAILS|*' ],
 	silence => [ 'operator', 0, 'PAYOUT|*', '2h', '--reason', 'maintenance' ],
 	acknowledge => [ 'operator', 0, 'error/FAILS|ACME', '--reason', 'a test' ],
+	'what-if' => [ 'viewer', 0, 'STEADY', 15 ],
 	audit => [ 'viewer', 0, '--since', '1h' ],
 	nodes => [ 'viewer', 0 ],
 	pause => [ 'operator', 0, 'PAUSED', '--reason', 'a test' ],
@@ -69,7 +71,7 @@ my %verbs = (
 	bucket => [ 'operator', 0, 'pictures', '--concurrency', 2 ],
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
-my @order = qw(status doctor why list show life errors incidents top audit nodes wait add resume reschedule cancel fail hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
+my @order = qw(status doctor why list show life errors incidents top what-if audit nodes wait add resume reschedule cancel fail hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
 my ($help) = $super->ends(0, ['--help']);
@@ -124,7 +126,11 @@ is(scalar @{ $ctl{viewer}->json(0, [ 'list', '--status', 'waiting' ])->{tasks} }
 is($ctl{viewer}->json(0, [ 'show', '--key', 'order 1' ])->{id}, $failed, 'show by key');
 is($ctl{viewer}->json(0, ['errors'])->[0]{tasks}, 1, 'errors are counted');
 is($ctl{viewer}->json(0, [ 'top', '--type', 'FAILS|*' ])->[0]{errors}, 1, 'top has the leader\'s count by type');
-is($ctl{viewer}->json(0, ['limit'])->[0]{rate}, 7, 'limits are shown without an argument');
+my $forecast = $ctl{viewer}->json(0, [ 'what-if', 'STEADY', 15 ]);
+is("$forecast->{current} $forecast->{waiting} $forecast->{scope}", '5 0 node', 'what-if has the columns of the function');
+like($forecast->{sentence}, qr/^Limit "STEADY" has 5 slots on each node, .*; with 15, /, 'and a sentence');
+$ctl{viewer}->ends(1, [ 'what-if', 'NONE', 5 ], 'what-if of no limit');
+is($ctl{viewer}->json(0, [ 'limit', 'LIMITED' ])->[0]{rate}, 7, 'limits are shown without an argument');
 $ctl{operator}->ends(0, [ 'limit', 'LIMITED', '--concurrency', 9 ]);
 my $limit = $ctl{viewer}->json(0, [ 'limit', 'LIMITED' ])->[0];
 
@@ -155,7 +161,7 @@ like("$text$odd", qr/x\\u202e.*a\\nb\\x1b/s, 'text of others is shown escaped');
 unlike("$text$odd", qr/\033|\xe2\x80\xae|a\nb/, 'text of tasks cannot control the terminal');
 foreach my $wrong (
 	[], ['nonsense'], [ 'list', '--nonsense' ], [ 'list', '--max' ], [ 'list', 'more' ], [ 'show' ],
-	[ 'show', 'no-uuid' ], [ 'list', '--max', 'x' ], [ 'list', '--since', 'x' ], [ 'list', '--status', 'x' ],
+	[ 'show', 'no-uuid' ], [ 'what-if', 'STEADY' ], [ 'what-if', 'STEADY', 'x' ], [ 'what-if', 'STEADY', -1 ], [ 'list', '--max', 'x' ], [ 'list', '--since', 'x' ], [ 'list', '--status', 'x' ],
 	[ 'pause', 'A' ], [ 'limit', '--concurrency', 5 ], [ 'status', '--timeout', '5' ])
 {
 	my ($out, $err) = $ctl{operator}->ends(2, $wrong);
