@@ -195,11 +195,59 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.clean_attempts()
+ *
+ *		Drops attempts older than the setting twtasks.keep_attempts, one partition in
+ *		each call, the oldest first, then those in the default partition by batches.
+ *
+ * Returns
+ *		the name of the partition; NULL: nothing is due, or others hold locks
+ *
+ * Writes		twtasks.task_attempt
+ * Locks		twtasks.task_attempt exclusively, for the moment of the drop; gives up
+ *				after lock_timeout (1 s)
+ */
+CREATE FUNCTION twtasks_internal.clean_attempts()
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
+SET timezone = 'UTC'
+AS $$
+DECLARE
+	batch CONSTANT integer := 20000;
+	old CONSTANT timestamptz := twtasks.clock() - twtasks_internal.keep_attempts();
+	part CONSTANT oid := to_regclass('twtasks.task_attempt_other');
+	deleted bigint;
+	name text;
+BEGIN
+	SELECT p.name INTO name FROM twtasks_internal.history_parts('task_attempt') p
+	WHERE p.past <= old ORDER BY p.first LIMIT 1;
+	IF name IS NULL THEN
+		DELETE FROM twtasks.task_attempt a
+		WHERE a.tableoid = part AND a.ended < old
+		  AND a.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.task_attempt d
+								  WHERE d.tableoid = part AND d.ended < old LIMIT batch));
+		GET DIAGNOSTICS deleted = ROW_COUNT;
+		RETURN CASE WHEN deleted = batch THEN 'task_attempt_other' END;
+	END IF;
+	LOCK TABLE ONLY twtasks.task_attempt IN ACCESS EXCLUSIVE MODE;
+	-- Another leader may have dropped it while we waited.
+	IF to_regclass('twtasks.' || name) IS NOT NULL THEN
+		EXECUTE format('DROP TABLE twtasks.%I', name);
+	END IF;
+	RETURN name;
+EXCEPTION WHEN lock_not_available THEN
+	RETURN NULL;
+END $$;
+
+/*
  * twtasks_internal.clean_tasks()
  *
  *		Drops history older than the setting twtasks.keep_finished, with its
  *		unique keys, one partition in each call, the oldest first.  Then cleans
- *		twtasks.flow and the audits: see clean_flow() and clean_audit().
+ *		twtasks.task_attempt, twtasks.flow and the audits: see clean_attempts(),
+ *		clean_flow() and clean_audit().
  *
  * Returns
  *		the name of the partition that was dropped, or of the partition or table that was
@@ -207,7 +255,7 @@ END $$;
  *		keeps it from that, which is a warning and in twtasks.warnings
  *
  * Writes		twtasks.finished_task, twtasks.unique_key, twtasks.cleaning, twtasks.duty,
- *				twtasks.flow, the audits
+ *				twtasks.task_attempt, twtasks.flow, the audits
  * Locks		as clean_older()
  */
 CREATE FUNCTION twtasks_internal.clean_tasks()
@@ -222,6 +270,9 @@ DECLARE
 BEGIN
 	BEGIN
 		name := twtasks_internal.clean_older(NULL);
+		IF name IS NULL AND twtasks.is_adopted() THEN
+			name := twtasks_internal.clean_attempts();
+		END IF;
 		IF name IS NULL AND twtasks.is_adopted() AND twtasks_internal.clean_flow() THEN
 			name := 'flow';
 		ELSIF name IS NULL AND twtasks.is_adopted() AND twtasks_internal.clean_audit() THEN

@@ -1,30 +1,34 @@
 /*
- * twtasks_internal.make_partition(name, bounds)
+ * twtasks_internal.make_partition(name, bounds, whole)
  *
- *		Makes a partition of the history.
+ *		Makes a partition of the history, or of task_attempt.
  *
  *		Only the partitions have an index.  If the whole had one, a restored
  *		partition would get a second index when it is attached.  It is attached here
  *		too, because CREATE TABLE ... PARTITION OF would wait for readers.
  *
- * Locks		twtasks.finished_task in SHARE UPDATE EXCLUSIVE mode, and
- *				twtasks.finished_task_other, if there is one, in ACCESS EXCLUSIVE mode
+ * Parameters
+ *		whole			finished_task or task_attempt, here and in the functions below
+ *
+ * Locks		the whole in SHARE UPDATE EXCLUSIVE mode, and its default partition, if
+ *				there is one, in ACCESS EXCLUSIVE mode
  */
-CREATE FUNCTION twtasks_internal.make_partition(name text, bounds text)
+CREATE FUNCTION twtasks_internal.make_partition(name text, bounds text, whole text DEFAULT 'finished_task')
 RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	EXECUTE format('CREATE TABLE twtasks.%I (LIKE twtasks.finished_task
-						INCLUDING ALL EXCLUDING COMMENTS EXCLUDING STATISTICS)', name);
+	EXECUTE format('CREATE TABLE twtasks.%I (LIKE twtasks.%I
+						INCLUDING ALL EXCLUDING COMMENTS EXCLUDING STATISTICS)', name, whole);
 	EXECUTE format('ALTER TABLE twtasks.%I REPLICA IDENTITY FULL', name);
-	EXECUTE format('CREATE INDEX %I ON twtasks.%I (id)', name || '_id', name);
-	EXECUTE format('ALTER TABLE twtasks.finished_task ATTACH PARTITION twtasks.%I %s', name, bounds);
+	EXECUTE format('CREATE INDEX %I ON twtasks.%I (%s)', name || '_id', name,
+				   CASE whole WHEN 'finished_task' THEN 'id' ELSE 'task_id, version' END);
+	EXECUTE format('ALTER TABLE twtasks.%I ATTACH PARTITION twtasks.%I %s', whole, name, bounds);
 END $$;
 
 /*
- * twtasks_internal.history_parts()
+ * twtasks_internal.history_parts(whole)
  *
  *		The partitions of the history, without the default one.  Their names say which
  *		days they have, in UTC: finished_task_20240131 has one, finished_task_20240131_7
@@ -35,7 +39,7 @@ END $$;
  *		first			its first day
  *		past			the day after its last one
  */
-CREATE FUNCTION twtasks_internal.history_parts(OUT name text, OUT first date, OUT past date)
+CREATE FUNCTION twtasks_internal.history_parts(whole text DEFAULT 'finished_task', OUT name text, OUT first date, OUT past date)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
@@ -43,11 +47,11 @@ AS $$
 	SELECT c.relname, d.day, d.day + coalesce(nullif(split_part(c.relname, '_', 4), ''), '1')::integer
 	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 	CROSS JOIN LATERAL to_date(split_part(c.relname, '_', 3), 'YYYYMMDD') d(day)
-	WHERE i.inhparent = 'twtasks.finished_task'::regclass AND c.relname ~ '^finished_task_[0-9]{8}(_[0-9]{1,3})?$'
+	WHERE i.inhparent = ('twtasks.' || whole)::regclass AND c.relname ~ ('^' || whole || '_[0-9]{8}(_[0-9]{1,3})?$')
 $$;
 
 /*
- * twtasks_internal.end_of_part(day)
+ * twtasks_internal.end_of_part(day, whole)
  *
  *		Where a partition that begins at this day would end.
  *
@@ -58,21 +62,23 @@ $$;
  * Returns
  *		the day after its last one; NULL: a partition has the day
  */
-CREATE FUNCTION twtasks_internal.end_of_part(day date)
+CREATE FUNCTION twtasks_internal.end_of_part(day date, whole text DEFAULT 'finished_task')
 RETURNS date
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE WHEN coalesce(bool_or(p.first <= day AND p.past > day), false) THEN NULL
 			ELSE least(min(p.first) FILTER (WHERE p.first > day),
-					   day + CASE WHEN twtasks_internal.keep_finished() <= interval '400 days' THEN 1
-								  WHEN twtasks_internal.keep_finished() <= interval '2800 days' THEN 7
+					   day + CASE WHEN min(k.keep) <= interval '400 days' THEN 1
+								  WHEN min(k.keep) <= interval '2800 days' THEN 7
 								  ELSE 28 END) END
-	FROM twtasks_internal.history_parts() p
+	FROM (SELECT CASE whole WHEN 'finished_task' THEN twtasks_internal.keep_finished()
+					  ELSE twtasks_internal.keep_attempts() END) k(keep)
+	LEFT JOIN twtasks_internal.history_parts(whole) p ON true
 $$;
 
 /*
- * twtasks_internal.make_part(first, past)
+ * twtasks_internal.make_part(first, past, whole)
  *
  *		Makes the partition of some days, in UTC.
  *
@@ -81,19 +87,19 @@ $$;
  *
  * Locks		as make_partition()
  */
-CREATE FUNCTION twtasks_internal.make_part(first date, past date)
+CREATE FUNCTION twtasks_internal.make_part(first date, past date, whole text DEFAULT 'finished_task')
 RETURNS void
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $$
 	SELECT twtasks_internal.make_partition(
-		'finished_task_' || to_char(first, 'YYYYMMDD') || CASE WHEN past - first > 1 THEN '_' || past - first ELSE '' END,
-		format('FOR VALUES FROM (%L) TO (%L)', first::timestamptz, past::timestamptz))
+		whole || '_' || to_char(first, 'YYYYMMDD') || CASE WHEN past - first > 1 THEN '_' || past - first ELSE '' END,
+		format('FOR VALUES FROM (%L) TO (%L)', first::timestamptz, past::timestamptz), whole)
 $$;
 
 /*
- * twtasks_internal.begin_history()
+ * twtasks_internal.begin_history(whole)
  *
  *		Makes the default partition of the history and the one of today, unless the
  *		default partition is there.
@@ -109,10 +115,10 @@ $$;
  * Errors
  *		55P03			others change or vacuum the history for longer than lock_timeout (1 s)
  *
- * Locks		twtasks.finished_task in SHARE UPDATE EXCLUSIVE mode, which lets others
+ * Locks		the whole in SHARE UPDATE EXCLUSIVE mode, which lets others
  *				read and write, only when the partitions are made
  */
-CREATE FUNCTION twtasks_internal.begin_history()
+CREATE FUNCTION twtasks_internal.begin_history(whole text DEFAULT 'finished_task')
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -122,16 +128,16 @@ AS $$
 DECLARE
 	today CONSTANT date := clock_timestamp()::date;
 BEGIN
-	IF to_regclass('twtasks.finished_task_other') IS NOT NULL THEN
+	IF to_regclass(format('twtasks.%I', whole || '_other')) IS NOT NULL THEN
 		RETURN false;
 	END IF;
-	LOCK TABLE ONLY twtasks.finished_task IN SHARE UPDATE EXCLUSIVE MODE;
+	EXECUTE format('LOCK TABLE ONLY twtasks.%I IN SHARE UPDATE EXCLUSIVE MODE', whole);
 	-- Another session may have made it while we waited.
-	IF to_regclass('twtasks.finished_task_other') IS NOT NULL THEN
+	IF to_regclass(format('twtasks.%I', whole || '_other')) IS NOT NULL THEN
 		RETURN false;
 	END IF;
-	PERFORM twtasks_internal.make_partition('finished_task_other', 'DEFAULT');
-	PERFORM twtasks_internal.make_part(today, e) FROM twtasks_internal.end_of_part(today) e WHERE e IS NOT NULL;
+	PERFORM twtasks_internal.make_partition(whole || '_other', 'DEFAULT', whole);
+	PERFORM twtasks_internal.make_part(today, e, whole) FROM twtasks_internal.end_of_part(today, whole) e WHERE e IS NOT NULL;
 	RETURN true;
 END $$;
 
@@ -267,7 +273,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.make_days(days)
+ * twtasks_internal.make_days(days, whole)
  *
  *		Makes the partitions of these days that are missing.  Beside a large default
  *		partition it makes one in each call, so that finishes wait for one look at it.
@@ -280,7 +286,7 @@ END $$;
  *
  * Locks		as make_partitions()
  */
-CREATE FUNCTION twtasks_internal.make_days(days date[])
+CREATE FUNCTION twtasks_internal.make_days(days date[], whole text DEFAULT 'finished_task')
 RETURNS integer
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -289,40 +295,43 @@ DECLARE
 	day date;
 	past date;
 	made integer := 0;
+	has_rows boolean;
 BEGIN
-	made := twtasks_internal.begin_history()::integer;
+	made := twtasks_internal.begin_history(whole)::integer;
 	-- Each node that starts comes here, and reading a large partition takes long.
-	IF twtasks_internal.size_of_default() > 0
+	IF whole = 'finished_task' AND twtasks_internal.size_of_default() > 0
 		AND EXISTS (SELECT FROM unnest(days) d(day) WHERE twtasks_internal.end_of_part(d.day) IS NOT NULL) THEN
 		PERFORM twtasks_internal.name_default_days();
 	END IF;
 	FOREACH day IN ARRAY days LOOP
-		EXIT WHEN made > 0 AND twtasks_internal.size_of_default() > 0;
-		CONTINUE WHEN twtasks_internal.end_of_part(day) IS NULL;
+		EXIT WHEN made > 0 AND whole = 'finished_task' AND twtasks_internal.size_of_default() > 0;
+		CONTINUE WHEN twtasks_internal.end_of_part(day, whole) IS NULL;
 		-- A finish locks the whole and then its part.  So no finish is on its way to
 		-- a part that is no longer the right one, and nobody who has read the history
 		-- goes on with an old list of parts.
-		LOCK TABLE ONLY twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
+		EXECUTE format('LOCK TABLE ONLY twtasks.%I IN ACCESS EXCLUSIVE MODE', whole);
 		-- Another session may have made it while we waited.
-		past := twtasks_internal.end_of_part(day);
+		past := twtasks_internal.end_of_part(day, whole);
 		CONTINUE WHEN past IS NULL;
 		-- Rows in the default partition stay there until they are cleaned.  No other
 		-- part has these days.  A restore without owners gives parts to others, so the
 		-- rights are those on the whole.
-		CONTINUE WHEN EXISTS (SELECT FROM twtasks.finished_task f
-							  WHERE f.state_time >= day::timestamptz AND f.state_time < past::timestamptz);
-		PERFORM twtasks_internal.make_part(day, past);
+		EXECUTE format('SELECT EXISTS (SELECT FROM twtasks.%I f WHERE f.%2$I >= $1 AND f.%2$I < $2)', whole,
+					   CASE whole WHEN 'finished_task' THEN 'state_time' ELSE 'ended' END)
+		INTO has_rows USING day::timestamptz, past::timestamptz;
+		CONTINUE WHEN has_rows;
+		PERFORM twtasks_internal.make_part(day, past, whole);
 		made := made + 1;
 	END LOOP;
 	RETURN made;
 END $$;
 
 /*
- * twtasks_internal.history_users()
+ * twtasks_internal.history_users(whole)
  *
  *		Other sessions with locks on the history, for messages.
  */
-CREATE FUNCTION twtasks_internal.history_users()
+CREATE FUNCTION twtasks_internal.history_users(whole text DEFAULT 'finished_task')
 RETURNS text
 LANGUAGE sql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -330,14 +339,15 @@ AS $$
 	SELECT coalesce(string_agg(DISTINCT l.pid::text, ', '), 'which have ended')
 	FROM pg_locks l
 	WHERE l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-	  AND l.relation = ANY (ARRAY['twtasks.finished_task'::regclass, to_regclass('twtasks.finished_task_other')])
+	  AND l.relation = ANY (ARRAY[('twtasks.' || whole)::regclass, to_regclass(format('twtasks.%I', whole || '_other'))])
 	  AND l.granted AND l.pid <> pg_backend_pid()
 $$;
 
 /*
  * twtasks_internal.make_partitions(days_ahead)
  *
- *		Makes the partitions of the history, from today on.  The leader
+ *		Makes the partitions of the history, from today on, and in a call that finds
+ *		all of them there, those of task_attempt.  The leader
  *		calls this every hour, so it also renews the marker that tells copies
  *		apart (renew_marker()).
  *
@@ -345,7 +355,7 @@ $$;
  *		days_ahead		how many days after today, 0 to 366
  *
  * Returns
- *		how many were made; NULL: others hold locks on the history, which is a warning
+ *		how many of the history were made; NULL: others hold locks on it, which is a warning
  *		and in twtasks.warnings: call again soon
  *
  * Errors
@@ -366,6 +376,8 @@ SET timezone = 'UTC'
 AS $$
 DECLARE
 	first CONSTANT date := clock_timestamp()::date;
+	days date[];
+	whole text := 'finished_task';
 	made integer := 0;
 	fault text;
 	context text;
@@ -375,12 +387,18 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	PERFORM twtasks_internal.renew_marker();
+	days := ARRAY(SELECT first + n FROM generate_series(0, days_ahead) n);
 	BEGIN
-		made := twtasks_internal.make_days(ARRAY(SELECT first + n FROM generate_series(0, days_ahead) n));
+		made := twtasks_internal.make_days(days);
+		-- One whole in each call, so that finishes wait for one lock.
+		IF made = 0 AND twtasks_internal.keep_attempts() > interval '0' THEN
+			whole := 'task_attempt';
+			PERFORM twtasks_internal.make_days(days, whole);
+		END IF;
 	EXCEPTION
 		WHEN lock_not_available THEN
 			made := NULL;
-			fault := 'other sessions hold locks on twtasks.finished_task: ' || twtasks_internal.history_users();
+			fault := format('other sessions hold locks on twtasks.%s: %s', whole, twtasks_internal.history_users(whole));
 		WHEN OTHERS OR assert_failure THEN
 			GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
 	END;

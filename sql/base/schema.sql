@@ -83,6 +83,27 @@ ALTER TABLE twtasks.finished_task REPLICA IDENTITY FULL;
 
 COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED tasks, partitions by day (UTC) of finish';
 
+/*
+ * A try that succeeded has no row: its times are in the history.  Partitions are
+ * made and dropped as those of the history.  Each has an index on (task_id,
+ * version).
+ */
+CREATE TABLE twtasks.task_attempt (
+	task_id			uuid NOT NULL,			-- The task
+	version			bigint NOT NULL,		-- The version of the grab; expired: the last version before the end
+	try				integer NOT NULL,		-- As tries of the task; expired: the try that would have been next
+	runnable		timestamptz,			-- From when it could have started; NULL: not known
+	started			timestamptz,			-- Time of the grab; NULL: it was not grabbed
+	ended			timestamptz NOT NULL,	-- Time of its end; late: when the result came
+	incarnation		bigint,					-- The incarnation that had grabbed it; NULL: none, or it had handed the task on
+	result			text NOT NULL,			-- retry, error, failed, cancelled, unknown, expired, late
+	error			text,					-- The reason; NULL: the same as of the attempt before; late: the result that was refused
+	next			timestamptz,			-- From when the next try could start; NULL: there is none
+	node			text					-- Name of the incarnation
+) PARTITION BY RANGE (ended);
+ALTER TABLE twtasks.task_attempt REPLICA IDENTITY FULL;
+COMMENT ON TABLE twtasks.task_attempt IS 'Attempts that did not succeed, partitions by day (UTC) of their end; see the view task_attempts';
+
 CREATE TABLE twtasks.unique_key (
 	task_id			uuid NOT NULL,		-- The task
 	key				text COLLATE "C",	-- Its key; NULL: only the id was given
@@ -148,6 +169,7 @@ COMMENT ON TABLE twtasks.cancel_request IS 'Requests to cancel a running task, b
 /* Without these marks a dump would hold the extension but no task. */
 SELECT pg_catalog.pg_extension_config_dump('twtasks.task', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.finished_task', '');
+SELECT pg_catalog.pg_extension_config_dump('twtasks.task_attempt', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.unique_key', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.node', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.handled_type', '');

@@ -24,6 +24,17 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'twt_keep_finished_interval';
 
 /*
+ * twtasks_internal.keep_attempts()
+ *
+ *		How long attempts that did not succeed are kept: the setting
+ *		twtasks.keep_attempts; 0: none is written.
+ */
+CREATE FUNCTION twtasks_internal.keep_attempts()
+RETURNS interval
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_keep_attempts_interval';
+
+/*
  * twtasks.queue_kind()
  *
  *		How triggers leave this server: 'ring' when twtasks was preloaded

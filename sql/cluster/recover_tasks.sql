@@ -160,7 +160,7 @@ END $$;
  *						took too long
  *		freed			for offer_types(): the types of the tasks that ended or moved
  *
- * Writes		twtasks.task, twtasks.finished_task
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.task_attempt
  * Wakes		sidecars of retried tasks' buckets
  */
 CREATE FUNCTION twtasks_internal.apply_stuck_rule(
@@ -193,6 +193,10 @@ BEGIN
 	left_out := twtasks_internal.ask_stuck(ids);
 	later := cardinality(left_out);
 	freed := ARRAY(SELECT u.type FROM unnest(held, types) u(id, type) WHERE u.id <> ALL (left_out));
+	PERFORM twtasks_internal.note_attempts(ARRAY(
+		SELECT t.id FROM twtasks.task t
+		WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)
+		  AND t.status = 'PROCESSING' AND t.stuck = 'retry'), 'unknown', reason, moment);
 	WITH changed AS (
 		UPDATE twtasks.task t
 		SET status = 'SUBMITTED', version = t.version + 1, queued = true, state_time = moment,
@@ -204,7 +208,7 @@ BEGIN
 	SELECT count(twtasks_internal.queue_trigger(c.id, c.version, c.bucket, c.type, c.priority, c.size, NULL::timestamptz))
 	INTO retried FROM changed c;
 
-	SELECT array_agg(t.id), array_agg(CASE t.stuck WHEN 'fail' THEN 'FAILED' ELSE 'ERROR' END)
+	SELECT array_agg(t.id), array_agg(CASE t.stuck WHEN 'fail' THEN 'FAILED unknown' ELSE 'ERROR unknown' END)
 	INTO ends, statuses
 	FROM twtasks.task t
 	WHERE t.id = ANY (ids) AND t.id <> ALL (left_out)

@@ -69,6 +69,6 @@ BEGIN
 		SELECT t.id FROM twtasks.task t
 		WHERE t.expires <= moment AND t.status IN ('SUBMITTED', 'WAITING') AND twtasks.is_adopted()
 		LIMIT batch FOR UPDATE SKIP LOCKED);
-	RETURN (SELECT count(*) FROM twtasks_internal.end_tasks(late, '{FAILED}'::text[],
+	RETURN (SELECT count(*) FROM twtasks_internal.end_tasks(late, '{FAILED expired}'::text[],
 															'{expired before it was started}'::text[]));
 END $$;

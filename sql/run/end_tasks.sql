@@ -5,7 +5,9 @@
  *		The caller holds locks on the rows.
  *
  * Parameters
- *		statuses		for each: FAILED, CANCELLED or ERROR
+ *		statuses		for each: FAILED, CANCELLED or ERROR; behind a space the result of
+ *						its attempt, as of twtasks.task_attempt, which otherwise a running
+ *						task gets by its status
  *		reasons			for each: why, or NULL
  *
  *		An array with one element gives it to all tasks, except ids.

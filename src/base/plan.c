@@ -101,6 +101,9 @@ static const Statement statements[PLAN_COUNT] = {
 	[PLAN_BEGIN_HISTORY] = {
 		"SELECT twtasks_internal.begin_history()"
 	},
+	[PLAN_BEGIN_ATTEMPTS] = {
+		"SELECT twtasks_internal.begin_history('task_attempt')"
+	},
 	[PLAN_IS_KNOWN_TYPE] = {
 		"SELECT 1 WHERE twtasks_internal.is_known_type($1)",
 		1, {TEXTOID}

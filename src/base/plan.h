@@ -32,6 +32,7 @@ typedef enum PlanId
 	PLAN_FREE_ORPHAN,			/* task_id uuid; one statement, so it sees a
 								 * task on its way into the history */
 	PLAN_BEGIN_HISTORY,
+	PLAN_BEGIN_ATTEMPTS,
 	PLAN_IS_KNOWN_TYPE,			/* type text -> a row if it is known */
 	PLAN_KNOWN_TYPES,			/* -> pattern */
 	PLAN_LOCK_SLOTS,			/* name text -> see slots.c */

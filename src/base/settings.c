@@ -27,6 +27,7 @@ int			twt_queues = 16;
 int			twt_max_payload = 16 * 1024 * 1024;
 int			twt_keep_finished = 30 * 24 * 60;
 static int	keep_audit = 400 * 24 * 60;
+int			twt_keep_attempts = 14 * 24 * 60;
 bool		twt_testing = false;
 bool		twt_refuse_unknown_types = false;
 int			twt_function_timeout = 1000;
@@ -94,6 +95,10 @@ static const Setting table[] = {
 		"How long entries of the audits are kept.",
 		"0 keeps them for ever.",
 	&keep_audit, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, NULL},
+	{"twtasks.keep_attempts",
+		"How long attempts that did not succeed are kept.",
+		"Whole days are dropped; 0 keeps no attempts.",
+	&twt_keep_attempts, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, NULL},
 	{"twtasks.testing",
 		"Whether functions for tests may be used.",
 		"They run tasks out of turn, shift the clock and remove all tasks: never in production.",
@@ -141,12 +146,25 @@ twt_is_enabled(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(twt_enabled);
 }
 
+static Datum
+interval_of(int minutes)
+{
+	Interval   *interval = palloc0(sizeof(Interval));
+
+	interval->time = (TimeOffset) minutes * USECS_PER_MINUTE;
+	return IntervalPGetDatum(interval);
+}
+
 TWT_FUNCTION(twt_keep_finished_interval);
 Datum
 twt_keep_finished_interval(PG_FUNCTION_ARGS)
 {
-	Interval   *keep = palloc0(sizeof(Interval));
+	return interval_of(twt_keep_finished);
+}
 
-	keep->time = (TimeOffset) twt_keep_finished * USECS_PER_MINUTE;
-	PG_RETURN_INTERVAL_P(keep);
+TWT_FUNCTION(twt_keep_attempts_interval);
+Datum
+twt_keep_attempts_interval(PG_FUNCTION_ARGS)
+{
+	return interval_of(twt_keep_attempts);
 }

@@ -13,6 +13,7 @@ extern int	twt_queue_size;		/* twtasks.queue_size, triggers per queue */
 extern int	twt_queues;			/* twtasks.queues */
 extern int	twt_max_payload;	/* twtasks.max_payload, bytes */
 extern int	twt_keep_finished;	/* twtasks.keep_finished, minutes */
+extern int	twt_keep_attempts;	/* twtasks.keep_attempts, minutes; 0: none */
 extern bool twt_testing;		/* twtasks.testing */
 extern bool twt_refuse_unknown_types;	/* twtasks.refuse_unknown_types */
 extern int	twt_function_timeout;	/* twtasks.function_timeout, ms */

@@ -26,6 +26,20 @@ enum
 	END_ARGS
 };
 
+/* A name may have the result of the attempt behind a space: FAILED expired. */
+static Oid
+status_of(Try *try, char *name)
+{
+	char	   *what = strchr(name, ' ');
+
+	if (what != NULL)
+	{
+		*what = '\0';
+		try->what = what + 1;
+	}
+	return rows_label("task_status", name);
+}
+
 /* end_now() has oids of statuses, end_tasks() their names. */
 static void
 read_end(const Elements *args, int i, bool has_oids, Try *try)
@@ -34,7 +48,7 @@ read_end(const Elements *args, int i, bool has_oids, Try *try)
 
 	memset(try, 0, sizeof(*try));
 	try->id = DatumGetUUIDP(args[END_IDS].values[i]);
-	try->status = has_oids ? DatumGetObjectId(status) : rows_label("task_status", TextDatumGetCString(status));
+	try->status = has_oids ? DatumGetObjectId(status) : status_of(try, TextDatumGetCString(status));
 	try->result = try->status == rows_label("task_status", "ERROR") ? TRY_FAULT : TRY_ENDED;
 	if (!element_null(&args[END_REASONS], i))
 		try->message = DatumGetTextPP(element(&args[END_REASONS], i));

@@ -29,6 +29,7 @@
 #include "base/plan.h"
 #include "base/rows.h"
 #include "base/settings.h"
+#include "finish/attempts.h"
 #include "finish/finish_call.h"
 #include "finish/ended.h"
 #include "finish/history.h"
@@ -148,6 +149,8 @@ finish_ended(Finish *finish, Try *try)
 		return;
 	ending = ending_of(finish->call, try, row);
 	put_ended(finish, try, row, &ending);
+	attempts_add(finish->call->attempts, row, attempt_of_end(finish->call, try, row, ending.status),
+				 ending.error, NULL);
 	keep_row(finish, try, row, &ending);
 }
 
@@ -175,6 +178,7 @@ finish_locked(FinishCall *call, Ends *ends)
 	Finish		finish = {.call = call, .ends = ends, .rows = rows_open()};
 	bool		any_cancelled = false;
 
+	call->attempts = attempts_begin(call->now, call->n);
 	for (int i = 0; i < call->n; i++)
 	{
 		Try		   *try = &call->tries[i];
@@ -195,6 +199,7 @@ finish_locked(FinishCall *call, Ends *ends)
 	if (finish.history != NULL)
 		history_close(finish.history);
 	rows_close(finish.rows);
+	attempts_write(call->attempts);
 	if (finish.ndeleted > 0)
 		free_keys(finish.deleted, finish.ndeleted);
 }

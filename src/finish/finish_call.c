@@ -227,3 +227,29 @@ try_message(const Try *try)
 
 	return message == NULL ? NULL : cut_message(message);
 }
+
+static bool
+is_running(const FinishCall *call, TupleTableSlot *row)
+{
+	return DatumGetObjectId(row_value(row, TASK_STATUS)) == call->processing;
+}
+
+const char *
+attempt_of_end(const FinishCall *call, const Try *try, TupleTableSlot *row, Oid status)
+{
+	if (try->what != NULL)
+		return try->what;
+	if (status == call->done || !is_running(call, row))
+		return NULL;
+	return status == rows_label("task_status", "FAILED") ? "failed" : "cancelled";
+}
+
+const char *
+attempt_of_change(const FinishCall *call, const Try *try, TupleTableSlot *row)
+{
+	bool		is_error = try->result == TRY_ERROR || try->result == TRY_FAULT;
+
+	if (!is_running(call, row) || (!is_error && try->result != TRY_RETRY))
+		return NULL;
+	return try->what != NULL ? try->what : is_error ? "error" : "retry";
+}

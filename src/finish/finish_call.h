@@ -18,6 +18,7 @@
 #include "utils/uuid.h"
 
 #include "base/arrays.h"
+#include "finish/attempts.h"
 #include "finish/history.h"
 
 typedef enum FinishArg
@@ -74,6 +75,8 @@ typedef struct Try
 	Oid			status;			/* if TRY_ENDED or a request to cancel ends it */
 	Datum		facts;			/* if there is such a request: the task before */
 	text	   *why;			/* if there is such a request: its reason */
+	const char *what;			/* the result of its attempt, if its end does
+								 * not tell it; NULL: it does */
 	bool		is_locked;		/* see finish.c */
 	bool		is_finished;	/* else the result came too late */
 } Try;
@@ -86,6 +89,7 @@ typedef struct FinishCall
 	NullableDatum incarnation;
 	NullableDatum token;
 	bool		by_hand;		/* not by a node: any row */
+	Attempts   *attempts;		/* of the tries that did not succeed */
 	TimestampTz now;			/* when the tries ended */
 	Oid			processing;
 	Oid			done;
@@ -133,6 +137,13 @@ try_ends(const Try *try)
 
 /* The message, else why the task is cancelled; a long one is cut.  NULL: none. */
 extern text * try_message(const Try *try);
+
+/*
+ * The result of the attempt, if the task ends with that status, or stays in the live
+ * table; NULL: the try has none.  The row is as it was before.
+ */
+extern const char *attempt_of_end(const FinishCall *call, const Try *try, TupleTableSlot *row, Oid status);
+extern const char *attempt_of_change(const FinishCall *call, const Try *try, TupleTableSlot *row);
 
 /* Whether the caller may finish the task, of which this is the row. */
 extern bool finish_call_may(const FinishCall *call, const Try *try, TupleTableSlot *row);

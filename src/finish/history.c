@@ -16,12 +16,10 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "partitioning/partbounds.h"
-#include "partitioning/partdesc.h"
 #include "utils/builtins.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 
+#include "base/parts.h"
 #include "base/plan.h"
 #include "base/rows.h"
 #include "base/target.h"
@@ -109,27 +107,6 @@ struct History
 	bool	   *nulls;
 };
 
-/* Finds the partition for a time, else the default partition. */
-static Oid
-find_part(Relation whole, TimestampTz at)
-{
-	PartitionKey key = RelationGetPartitionKey(whole);
-	PartitionDesc parts = RelationGetPartitionDesc(whole, true);
-	Datum		value = TimestampTzGetDatum(at);
-	bool		is_equal;
-	int			bound;
-	int			index;
-
-	if (parts->nparts == 0)
-		return InvalidOid;
-	bound = partition_range_datum_bsearch(key->partsupfunc, key->partcollation,
-										  parts->boundinfo, 1, &value, &is_equal);
-	index = parts->boundinfo->indexes[bound + 1];
-	if (index < 0)
-		index = parts->boundinfo->default_index;
-	return index < 0 ? InvalidOid : parts->oids[index];
-}
-
 /*
  * While we wait for the lock, another session may attach a partition that then
  * is the right one.  So we look again after each lock.
@@ -139,7 +116,7 @@ open_part(Relation whole, TimestampTz at)
 {
 	for (;;)
 	{
-		Oid			oid = find_part(whole, at);
+		Oid			oid = parts_find(whole, at);
 		Relation	part;
 
 		if (!OidIsValid(oid))
@@ -154,7 +131,7 @@ open_part(Relation whole, TimestampTz at)
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("partition \"%s\" of the history is not a plain table",
 							RelationGetRelationName(part))));
-		if (find_part(whole, at) == oid)
+		if (parts_find(whole, at) == oid)
 			return part;
 		table_close(part, NoLock);
 	}
@@ -171,7 +148,7 @@ open_whole(TimestampTz at)
 	Relation	whole = table_open(rows_relation("finished_task"), RowExclusiveLock);
 	int			pinned;
 
-	if (OidIsValid(find_part(whole, at)))
+	if (OidIsValid(parts_find(whole, at)))
 		return whole;
 	table_close(whole, RowExclusiveLock);
 	pinned = plan_begin();

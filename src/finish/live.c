@@ -189,6 +189,8 @@ live_change(const FinishCall *call, Try *try, Rows *rows, Ends *ends)
 	if (!rows_update_locked(rows, row))
 		return;
 	try->is_finished = true;
+	attempts_add(call->attempts, row, attempt_of_change(call, try, row), try_message(try),
+				 change.next == NEXT_WAITING ? &change.due : NULL);
 	report(&change, after, ends);
 	if (change.next == NEXT_WAITING || change.next == NEXT_SUBMITTED)
 		queue_row(&change, after);

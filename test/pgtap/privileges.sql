@@ -66,7 +66,7 @@ SELECT f, '{producer}'::text[] FROM unnest('{new_task,message}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry,clean_flow}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{note_attempts,late_attempts,keep_attempts,clean_attempts,try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry,clean_flow}'::text[]) f;
 INSERT INTO callers
 SELECT f, '{}'::text[] FROM unnest('{list_filter,list_condition,list_branch,list_history_days,list_queue,list_few,list_source,list_tasks_as_owner,count_retried,note_retried,named_tasks,check_orders,left_tasks,error_shapes,clean_audit}'::text[]) f;
 INSERT INTO callers
@@ -77,13 +77,13 @@ UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{known_metrics,metrics_of_tasks,metrics_of_service,metrics_of_rules,metrics_of_storage}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,task_attempts,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
 	adoption_state,warnings,limits,monitor,listeners}'::text[]) r
 UNION ALL SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{incidents,incident,incident_sent,silence}'::text[]) r
 UNION ALL SELECT 'monitor_type', '{worker,operator,viewer}'
 UNION ALL SELECT 'own_tasks', '{producer}'::text[]
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit,flow}'::text[]) r
-UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
+UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,task_attempt,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
 	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type,message_offset,duty}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
