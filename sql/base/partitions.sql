@@ -346,9 +346,8 @@ $$;
 /*
  * twtasks_internal.make_partitions(days_ahead)
  *
- *		Makes the partitions of the history, from today on, and in a call that finds
- *		all of them there, those of task_attempt.  The leader
- *		calls this every hour, so it also renews the marker that tells copies
+ *		Makes the partitions of the history, from today on.  A call that finds all of
+ *		them makes the partitions of task_attempt.  The leader calls this every hour, so it also renews the marker that tells copies
  *		apart (renew_marker()).
  *
  * Parameters

@@ -85,7 +85,7 @@ COMMENT ON TABLE twtasks.finished_task IS 'History: DONE, FAILED and CANCELLED t
 
 /*
  * A try that succeeded has no row: its times are in the history.  Partitions are
- * made and dropped as those of the history.  Each has an index on (task_id,
+ * made and dropped as the history's.  Each has an index on (task_id,
  * version).
  */
 CREATE TABLE twtasks.task_attempt (

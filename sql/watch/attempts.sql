@@ -1,6 +1,6 @@
 /*
- * The error of an attempt stands once in the table while it stays the same.  Attempts
- * that were dropped take it along, so those of a day have one of their own.
+ * The error of an attempt stands once in the table while it stays the same.  Days
+ * are dropped whole, so each day has its own.
  */
 CREATE VIEW twtasks.task_attempts AS
 	SELECT a.task_id, a.version, a.try, a.runnable, a.started, a.ended, a.node, a.result,

@@ -89,7 +89,7 @@ typedef struct FinishCall
 	NullableDatum incarnation;
 	NullableDatum token;
 	bool		by_hand;		/* not by a node: any row */
-	Attempts   *attempts;		/* of the tries that did not succeed */
+	Attempts   *attempts;		/* tries that did not succeed */
 	TimestampTz now;			/* when the tries ended */
 	Oid			processing;
 	Oid			done;

@@ -104,7 +104,7 @@ SELECT is(ARRAY(SELECT r FROM unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFE
 	CASE WHEN w.name = ANY (d.roles) THEN '{SELECT}' ELSE '{}' END::text[],
 	format('%s may %s %s', w.name, CASE WHEN w.name = ANY (d.roles) THEN 'only read' ELSE 'do nothing with' END, t.relname))
 FROM pg_class t LEFT JOIN readers d ON d.relation = t.relname CROSS JOIN who w
-WHERE t.relnamespace = 'twtasks'::regnamespace AND t.relkind IN ('r', 'p', 'v') AND t.relname !~ '^finished_task_([0-9]|other$)'
+WHERE t.relnamespace = 'twtasks'::regnamespace AND t.relkind IN ('r', 'p', 'v') AND t.relname !~ '^(finished_task|task_attempt)_([0-9]|other$)'
 ORDER BY t.relname, w.name;
 SELECT ok(NOT has_sequence_privilege(w.role, s.oid, 'USAGE,SELECT,UPDATE'), format('%s may not use %s', w.name, s.relname))
 FROM pg_class s CROSS JOIN who w
