@@ -187,10 +187,7 @@ prepare(Oid part)
 		types[i] = columns[i].array;
 	types[ATTEMPT_COLUMNS] = TIMESTAMPTZOID;
 
-	/*
-	 * lint: sql: the name of the partition is quoted, and all else is
-	 * constant.
-	 */
+	/* lint: sql: the name is quoted, the rest is constant */
 	plan = SPI_prepare(psprintf(
 								"INSERT INTO %s (task_id, version, try, runnable, started, ended, incarnation, result, error, next, node) "
 								"SELECT u.id, u.version, u.try, u.runnable, u.started, $10, u.incarnation, u.result, "
