@@ -3,8 +3,8 @@
  * attempts.c
  *		Attempts of tasks that did not succeed.
  *
- * All rows of a call have the same time, so one statement writes them, which names
- * their partition: a plan for the whole would lock the partitions of all days.
+ * All rows of a call have the same time, so one statement writes them.  It looks at
+ * the partition of that time alone: a plan for the whole would lock all days.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,9 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
+#include "utils/ruleutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -176,20 +178,34 @@ find_part(TimestampTz at)
 	return part;
 }
 
+/* A condition that all its rows meet: by it a plan for the whole leaves out all others. */
+static char *
+rows_of(Oid part)
+{
+	Expr	   *qual = get_partition_qual_relid(part);
+
+	return qual == NULL ? "true" :
+		deparse_expression((Node *) qual, deparse_context_for(get_rel_name(part), part), false, false);
+}
+
+/*
+ * A restore without owners gives partitions to others, so the rights are those on the
+ * whole.  A try that is repeated has a bound; the last one before a person decides has
+ * none.
+ */
 static SPIPlanPtr
 prepare(Oid part)
 {
 	Oid			types[ATTEMPT_COLUMNS + 1];
-	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(part)), get_rel_name(part));
 	SPIPlanPtr	plan;
 
 	for (int i = 0; i < ATTEMPT_COLUMNS; i++)
 		types[i] = columns[i].array;
 	types[ATTEMPT_COLUMNS] = TIMESTAMPTZOID;
 
-	/* lint: sql: the name is quoted, the rest is constant */
+	/* lint: sql: the condition is the server's own text, the rest is constant */
 	plan = SPI_prepare(psprintf(
-								"INSERT INTO %s (task_id, version, try, runnable, started, ended, incarnation, result, error, next, node) "
+								"INSERT INTO twtasks.task_attempt (task_id, version, try, runnable, started, ended, incarnation, result, error, next, node) "
 								"SELECT u.id, u.version, u.try, u.runnable, u.started, $10, u.incarnation, u.result, "
 								"CASE WHEN u.error IS DISTINCT FROM l.error THEN u.error END, u.next, n.name "
 								"FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) "
@@ -197,11 +213,12 @@ prepare(Oid part)
 								"LEFT JOIN twtasks.node n ON n.incarnation OPERATOR(pg_catalog.=) u.incarnation "
 								"CROSS JOIN LATERAL (SELECT pg_catalog.count(*), "
 								"(pg_catalog.array_agg(a.error ORDER BY a.version DESC) FILTER (WHERE a.error IS NOT NULL AND a.result OPERATOR(pg_catalog.<>) 'late'))[1] "
-								"FROM (SELECT t.version, t.error, t.result FROM %s t WHERE t.task_id OPERATOR(pg_catalog.=) u.id LIMIT 100) a) "
-								"l(n, error) WHERE l.n OPERATOR(pg_catalog.<) 100", name, name),
+								"FROM (SELECT t.version, t.error, t.result FROM twtasks.task_attempt t "
+								"WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %s LIMIT 100) a) "
+								"l(n, error) WHERE u.next IS NULL OR l.n OPERATOR(pg_catalog.<) 100", rows_of(part)),
 					   lengthof(types), types);
 	if (plan == NULL)
-		elog(ERROR, "could not prepare the insert into \"%s\": %s", name, SPI_result_code_string(SPI_result));
+		elog(ERROR, "could not prepare the insert of attempts: %s", SPI_result_code_string(SPI_result));
 	SPI_keepplan(plan);
 	return plan;
 }

@@ -9,8 +9,8 @@
  * The transaction that ends a try writes its attempt, so there is a row for each
  * try, or its task has not changed.  A success has none: it is in the history.
  *
- *		bound		100 rows a task and day, and an error that a row of the same day
- *					has is not stored again
+ *		bound		100 tries a task and day that were repeated, and an error that a
+ *					row of the same day has is not stored again
  *		failure		a warning, and the attempts of the call are lost.  The rows are
  *					written in a subtransaction, since the ends of the tasks stay
  *		absence		SQL of 1.0 has no such table, and twtasks.keep_attempts may be 0:

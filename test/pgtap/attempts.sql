@@ -4,26 +4,26 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(45);
+SELECT plan(48);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 TRUNCATE twtasks.task_attempt;
 
--- A task whose grab was a minute after its add, and is a minute ago.
+-- A task whose grab was an hour after its add, and is an hour ago.
 CREATE FUNCTION pg_temp.running(n integer, rule twtasks.stuck_rule DEFAULT 'error') RETURNS uuid
 LANGUAGE sql
 AS $$
 	SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n), rule);
-	UPDATE twtasks.task SET state_time = state_time - interval '1 minute', next_event_time = next_event_time - interval '2 minutes',
-		created = created - interval '2 minutes'
+	UPDATE twtasks.task SET state_time = state_time - interval '1 hour', next_event_time = next_event_time - interval '2 hours',
+		created = created - interval '2 hours'
 	WHERE id = pg_temp.id(n) RETURNING id;
 $$;
--- 'retry 1/1 60+60 busy -> 90': each attempt with its version and try, the seconds that
--- it waited and ran, its error, and those until the next try.
+-- 'retry 1/1 1+1 busy -> 90': each attempt with its version and try, the full hours
+-- that it waited and ran, its error, and the seconds until the next try.
 CREATE FUNCTION pg_temp.said(n integer) RETURNS text
 LANGUAGE sql
 AS $$
 	SELECT string_agg(format('%s %s/%s', a.result, a.version, a.try)
-			|| coalesce(' ' || round(extract(epoch FROM a.started - a.runnable)) || '+' || round(extract(epoch FROM a.ended - a.started)), '')
+			|| coalesce(' ' || floor(extract(epoch FROM a.started - a.runnable) / 3600) || '+' || floor(extract(epoch FROM a.ended - a.started) / 3600), '')
 			|| coalesce(' ' || a.error, '') || coalesce(' -> ' || round(extract(epoch FROM a.next - a.ended)), ''), ', ' ORDER BY a.ended, a.version)
 	FROM twtasks.task_attempt a WHERE a.task_id = pg_temp.id(n)
 $$;
@@ -39,10 +39,10 @@ $$;
 -- ---- Results of workers ----
 SELECT pg_temp.running(n) FROM generate_series(1, 12) n \g /dev/null
 SELECT pg_temp.finish(pg_temp.id(1), 'retry', delay_ms => 90000, message => 'busy') \g /dev/null
-SELECT is(pg_temp.said(1), 'retry 1/1 60+60 busy -> 90', 'retry: an attempt has its times, its error, and when the next try is due');
+SELECT is(pg_temp.said(1), 'retry 1/1 1+1 busy -> 90', 'retry: an attempt has its times, its error, and when the next try is due');
 SELECT is((SELECT node || ' ' || (incarnation = pg_temp.node()) FROM twtasks.task_attempt WHERE task_id = pg_temp.id(1)), 'test true', '... and its node');
 SELECT pg_temp.finish(pg_temp.id(2), 'error', message => 'broken') \g /dev/null
-SELECT is(pg_temp.said(2), 'error 1/1 60+60 broken', 'error');
+SELECT is(pg_temp.said(2), 'error 1/1 1+1 broken', 'error');
 SELECT pg_temp.finish(pg_temp.id(3), 'done'), pg_temp.finish(pg_temp.id(4), 'delete') \g /dev/null
 SELECT is(coalesce(pg_temp.said(3), pg_temp.said(4)), NULL, 'a success writes nothing');
 SELECT pg_temp.finish(pg_temp.id(5), 'repeat'), pg_temp.finish(pg_temp.id(6), 'release') \g /dev/null
@@ -54,11 +54,11 @@ SELECT is((SELECT format('%s %s/%s %s %s', result, version, try, error, coalesce
 	'error 1/1 no answer ', '... until another one reports an error');
 SELECT twtasks.request_cancel(pg_temp.id(8), 1, 'wrong file') \g /dev/null
 SELECT is(pg_temp.finish(pg_temp.id(8), 'retry'), 'CANCELLED', 'a running task is cancelled');
-SELECT alike(pg_temp.said(8), 'cancelled 1/1 60+60 cancelled by %: wrong file', 'cancelled while it ran');
+SELECT alike(pg_temp.said(8), 'cancelled 1/1 1+1 cancelled by %: wrong file', 'cancelled while it ran');
 SELECT pg_temp.task_in('CANCELLED', pg_temp.id(20)), pg_temp.change('fail', pg_temp.id(2), 2) \g /dev/null
-SELECT is(pg_temp.said(20) IS NULL AND pg_temp.said(2) = 'error 1/1 60+60 broken', true, 'changes by hand of tasks that do not run are in the audit alone');
+SELECT is(pg_temp.said(20) IS NULL AND pg_temp.said(2) = 'error 1/1 1+1 broken', true, 'changes by hand of tasks that do not run are in the audit alone');
 SELECT twtasks_internal.end_now(ARRAY[pg_temp.id(9)], '{FAILED}', '{no longer needed}') \g /dev/null
-SELECT is(pg_temp.said(9), 'failed 1/1 60+60 no longer needed', 'failed: another extension ends a running task');
+SELECT is(pg_temp.said(9), 'failed 1/1 1+1 no longer needed', 'failed: another extension ends a running task');
 
 -- ---- Expired ----
 SELECT twtasks.add_task('TEST', task_id => pg_temp.id(21), expires => clock_timestamp() + interval '1 hour') \g /dev/null
@@ -76,16 +76,16 @@ SELECT pg_temp.running(31, 'retry'), pg_temp.running(32, 'error'), pg_temp.runni
 UPDATE twtasks.task SET deadline = clock_timestamp() - interval '1 s' WHERE id IN (SELECT pg_temp.id(n) FROM generate_series(31, 34) n);
 SELECT twtasks.request_cancel(pg_temp.id(34), 1) \g /dev/null
 SELECT is((SELECT (retried, errors, failed)::text FROM twtasks_internal.recover_tasks()), '(1,1,1)', 'the stuck rules apply');
-SELECT is(pg_temp.said(31), 'unknown 1/1 60+60 its deadline passed without a result -> 0', 'unknown: a task runs again');
-SELECT is(pg_temp.said(32), 'unknown 1/1 60+60 its deadline passed without a result', 'unknown: it is in ERROR');
-SELECT is(pg_temp.said(33), 'unknown 1/1 60+60 its deadline passed without a result', 'unknown: it is FAILED');
-SELECT alike(pg_temp.said(34), 'cancelled 1/1 60+60 cancelled by %', 'cancelled: somebody had asked for that');
+SELECT is(pg_temp.said(31), 'unknown 1/1 1+1 its deadline passed without a result -> 0', 'unknown: a task runs again');
+SELECT is(pg_temp.said(32), 'unknown 1/1 1+1 its deadline passed without a result', 'unknown: it is in ERROR');
+SELECT is(pg_temp.said(33), 'unknown 1/1 1+1 its deadline passed without a result', 'unknown: it is FAILED');
+SELECT alike(pg_temp.said(34), 'cancelled 1/1 1+1 cancelled by %', 'cancelled: somebody had asked for that');
 SELECT pg_temp.finish(pg_temp.id(31), 'done', 1, message => 'paid'), pg_temp.finish(pg_temp.id(32), 'error', 1, message => 'no account'),
 	pg_temp.finish(pg_temp.id(33), 'release', 1), pg_temp.finish(pg_temp.id(34), 'done', 1) FROM generate_series(1, 2) \g /dev/null
-SELECT is(pg_temp.said(31), 'unknown 1/1 60+60 its deadline passed without a result -> 0, late 1/1 60+60 done: paid', 'late: once, although it was told twice');
-SELECT is(pg_temp.said(32), 'unknown 1/1 60+60 its deadline passed without a result, late 1/1 60+60 error: no account', 'late: with the error');
-SELECT is(pg_temp.said(33), 'unknown 1/1 60+60 its deadline passed without a result', 'late: a result that says nothing about the work is not noted');
-SELECT alike(pg_temp.said(34), 'cancelled 1/1 60+60 cancelled by %, late 1/1 60+60 done', 'late: done after a cancel');
+SELECT is(pg_temp.said(31), 'unknown 1/1 1+1 its deadline passed without a result -> 0, late 1/1 1+1 done: paid', 'late: once, although it was told twice');
+SELECT is(pg_temp.said(32), 'unknown 1/1 1+1 its deadline passed without a result, late 1/1 1+1 error: no account', 'late: with the error');
+SELECT is(pg_temp.said(33), 'unknown 1/1 1+1 its deadline passed without a result', 'late: a result that says nothing about the work is not noted');
+SELECT alike(pg_temp.said(34), 'cancelled 1/1 1+1 cancelled by %, late 1/1 1+1 done', 'late: done after a cancel');
 SELECT pg_temp.finish(pg_temp.id(3), 'done', 1), pg_temp.finish(pg_temp.id(1), 'retry', 1), pg_temp.finish(pg_temp.id(8), 'retry', 1), pg_temp.finish(pg_temp.id(999), 'done', 1) \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.task_attempt WHERE result = 'late'), 3::bigint, 'results that were taken and come again, and claims on other tasks, are not late');
 SELECT pg_temp.grab(pg_temp.id(31)) \g /dev/null
@@ -108,7 +108,7 @@ CREATE FUNCTION app.refuses(tasks twtasks.ended_task[]) RETURNS void LANGUAGE pl
 AS $$ BEGIN RAISE EXCEPTION 'not in the books'; END $$;
 SELECT twtasks.configure_type('TEST', on_end => 'app.refuses') \g /dev/null
 SELECT pg_temp.finish(pg_temp.id(10), 'done') \g /dev/null
-SELECT alike(pg_temp.said(10), 'error 1/1 60+60 %not in the books%', 'a success that on_end refuses is an error, once');
+SELECT alike(pg_temp.said(10), 'error 1/1 1+1 %not in the books%', 'a success that on_end refuses is an error, once');
 SELECT twtasks.unset_type_options('TEST', 'on_end') \g /dev/null
 
 -- ---- Bounds ----
@@ -122,6 +122,14 @@ SELECT twtasks.add_task('TEST', task_id => pg_temp.id(51)) \g /dev/null
 SELECT pg_temp.fail(51, 'x') FROM generate_series(1, 103) \g /dev/null
 SELECT is((SELECT count(*) || ' ' || max(try) || ' ' || count(error) FROM twtasks.task_attempt WHERE task_id = pg_temp.id(51)), '100 100 1', 'a task has at most 100 attempts a day');
 SELECT is((SELECT tries FROM twtasks.task WHERE id = pg_temp.id(51)), 103, '... and goes on');
+SELECT pg_temp.running(n, 'error') FROM generate_series(52, 53) n \g /dev/null
+INSERT INTO twtasks.task_attempt (task_id, version, try, ended, result)
+SELECT pg_temp.id(n), -try, try, clock_timestamp(), 'retry' FROM generate_series(1, 100) try, generate_series(52, 53) n;
+SELECT pg_temp.finish(pg_temp.id(52), 'error', message => 'enough') \g /dev/null
+UPDATE twtasks.task SET deadline = clock_timestamp() - interval '1 s' WHERE id = pg_temp.id(53);
+SELECT twtasks_internal.recover_tasks() \g /dev/null
+SELECT is((SELECT string_agg(result, ' ' ORDER BY task_id) FROM twtasks.task_attempt WHERE task_id IN (pg_temp.id(52), pg_temp.id(53)) AND version > 0), 'error unknown',
+	'... but the try after which a person decides has its row');
 UPDATE twtasks.task_attempt SET ended = ended - interval '1 day' WHERE task_id = pg_temp.id(51);
 SELECT pg_temp.fail(51, 'x') \g /dev/null
 SELECT is((SELECT count(*) || ' ' || max(try) || ' ' || count(error) FROM twtasks.task_attempt WHERE task_id = pg_temp.id(51)), '101 104 2', 'the next day has its own, with the error');
@@ -146,6 +154,18 @@ ALTER TABLE twtasks.task_attempt RENAME TO gone;
 SELECT pg_temp.fail(61, 'on') \g /dev/null
 SELECT is((SELECT status || ' ' || error FROM twtasks.task WHERE id = pg_temp.id(61)), 'WAITING on', 'SQL of version 1.0, which has no such table, works');
 ALTER TABLE twtasks.gone RENAME TO task_attempt;
+
+-- ---- A partition that a restore has given to another role ----
+CREATE ROLE attempts_test;
+SELECT format('ALTER TABLE twtasks.%I OWNER TO attempts_test', relname) FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relname ~ '^task_attempt_(other|\d{8})$' \gexec
+SELECT pg_temp.running(64) \g /dev/null
+SELECT pg_temp.finish(pg_temp.id(64), 'retry', message => 'busy') \g /dev/null
+SELECT is(pg_temp.said(64), 'retry 1/1 1+1 busy -> 0', 'attempts are written into a partition of another owner');
+SELECT pg_temp.running(65, 'retry') \g /dev/null
+UPDATE twtasks.task SET deadline = clock_timestamp() - interval '1 s' WHERE id = pg_temp.id(65);
+ALTER TABLE twtasks.task_attempt_other DROP CONSTRAINT task_attempt_other_result_check;
+SELECT twtasks_internal.recover_tasks() \g /dev/null
+SELECT is(pg_temp.said(65), 'unknown 1/1 1+1 its deadline passed without a result -> 0', '... also of tasks that are recovered');
 
 -- ---- Days ----
 DROP TABLE twtasks.task_attempt_other;

@@ -36,7 +36,7 @@ sub attempts
 $node->value("SELECT count(*) FROM twtasks.add_tasks('A', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, @{[TASKS]})))");
 my $held = $node->add_task('HOLD');
 
-foreach my $kill (qw(sidecar server sidecar))
+foreach my $kill (qw(sidecar server sessions sidecar both))
 {
 	my $before = attempts();
 	my $starts = $ledger->starts($held);
@@ -45,12 +45,15 @@ foreach my $kill (qw(sidecar server sidecar))
 	wait_for(sub { $ledger->starts($held) > $starts }, 'a task that is killed');
 
 	wait_for(sub { attempts() >= $before + 10 }, 'ten attempts');
-	if ($kill eq 'server')
+	$node->value(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name ^@ 'twtasksd'})
+	  if $kill eq 'sessions';
+	$sidecar->kill9 if $kill eq 'both';
+	if ($kill =~ /server|both/)
 	{
 		$node->stop('immediate');
 		$node->start;
 	}
-	$sidecar->kill9;
+	$sidecar->kill9 if $kill ne 'both';
 }
 my $last = run_sidecar();
 
@@ -63,7 +66,14 @@ is($node->value(q{SELECT count(*) || ' ' || count(*) FILTER (WHERE status = 'DON
 is( $node->value(q{SELECT string_agg(f.id || ': ' || f.tries || ' tries, ' || a.tries::text, '; ') FROM twtasks.finished_task f
 		CROSS JOIN LATERAL (SELECT array_agg(t.try ORDER BY t.version) FROM twtasks.task_attempts t WHERE t.task_id = f.id AND t.result <> 'late') a(tries)
 		WHERE a.tries IS DISTINCT FROM ARRAY(SELECT generate_series(1, f.tries))}),
-	'', 'each grab has its attempt, and tries have no gap');
+	'', 'killing everything at any moment loses no attempt of a task whose finish committed: tries have no gap');
+
+# The handlers' own word, which no kill can take back.
+my $started = join(',', map { "('$_->{id}'::uuid, $_->{version}::bigint)" } $ledger->select('start'));
+
+is( $node->value(qq{SELECT count(*) FROM (VALUES $started) l(id, version)
+		WHERE NOT EXISTS (SELECT FROM twtasks.task_attempts t WHERE t.task_id = l.id AND t.version = l.version)}),
+	0, 'each start of a handler has its attempt');
 is( $node->value(q{SELECT count(*) FROM twtasks.finished_task f
 		WHERE (SELECT sum(t.ended - coalesce(t.runnable, t.started)) FROM twtasks.task_attempts t WHERE t.task_id = f.id AND t.result <> 'late')
 			> f.state_time - f.created}),
@@ -84,6 +94,20 @@ $node->value(q{UPDATE twtasks.task_attempt SET ended = '2020-01-01 12:00+00' WHE
 is($node->value('SELECT twtasks_internal.clean_tasks()'), 'task_attempt_20200101', 'an old day is dropped whole');
 is($node->value(q{SELECT count(*) FROM twtasks.task_attempt WHERE result = 'retry'}), 0, '... with its attempts');
 is($node->value('SELECT twtasks_internal.clean_tasks()'), '', '... and no other one');
+
+# A plan for the whole would lock the partitions of all days.
+is( $node->safe_psql('postgres', q{
+		SELECT FROM twtasks.add_task('LOCKS', task_id => '00000000-0000-0000-0000-000000000046');
+		SELECT set_config('test.node', twtasks_internal.start_node('locks')::text, false) AS node \gset
+		SELECT FROM twtasks_internal.grab_tasks('{00000000-0000-0000-0000-000000000046}', '{0}', :node, 1, '{60000}', '{error}');
+		BEGIN;
+		SELECT FROM twtasks_internal.finish_tasks('{00000000-0000-0000-0000-000000000046}', '{1}', '{error}', '{0}', '{broken}', :node, 2);
+		SELECT count(DISTINCT l.relation) FROM pg_locks l JOIN pg_inherits i ON i.inhrelid = l.relation
+		WHERE l.pid = pg_backend_pid() AND i.inhparent = 'twtasks.task_attempt'::regclass;
+		SELECT count(*) FROM twtasks.task_attempt WHERE task_id = '00000000-0000-0000-0000-000000000046';
+		ROLLBACK;}),
+	"1\n1", 'an attempt locks the partition of its day alone');
+$node->value(q{DELETE FROM twtasks.task});
 
 # ---- switched off ----
 
