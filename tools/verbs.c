@@ -46,6 +46,10 @@ static const VerbOption doctor_options[] = {
 
 static const VerbOption task_options[] = {KEY, {NULL}};
 
+static const VerbOption life_options[] = {
+	KEY, {"ended", 0, "TIME", "read only the history of the day, in UTC, on which the task ended"}, {NULL}
+};
+
 static const VerbOption list_options[] = {
 	FILTERS, KEY, MAX,
 	{"data", 0, "JSON", "only tasks whose data contain this"},
@@ -154,10 +158,9 @@ const Verb	verbs[] = {
 	{"show", LOOK, "[ID]", "shows a task, without its data", task_options, VIEWER,
 		.sql = "SELECT t.* FROM twtasks.tasks t WHERE t.id =" SQL_TASK_ID,
 	.params = {"ID", "key"}, .none = NO_TASK, .is_record = true},
-	{"life", LOOK, "[ID]", "shows what happened to a task, in order", task_options, VIEWER,
-		.sql = "SELECT h.at, h.event, h.version, h.status, h.actor, h.reason FROM twtasks.task_history h"
-		" WHERE h.task_id =" SQL_TASK_ID "ORDER BY h.at, h.version",
-	.params = {"ID", "key"}, .none = NO_TASK},
+	{"life", LOOK, "[ID]", "shows what happened to a task, in order", life_options, VIEWER,
+		.sql = "SELECT l.at, l.event, l.version, l.status, l.actor, l.node, l.detail FROM twtasks.life(" SQL_TASK_ID "," SQL_PAST("$3") ") l",
+	.params = {"ID", "key", "ended"}, .none = NO_TASK},
 	{"errors", LOOK, "", "counts the tasks in ERROR by the shape of their error", errors_options, VIEWER,
 		.sql = "SELECT g.shape, g.tasks, g.capped, to_jsonb(g.types) AS types, g.first_seen, g.last_seen, g.example, g.example_error"
 		" FROM twtasks.error_groups(coalesce($1, '*'), coalesce($2::integer, 50)) g",

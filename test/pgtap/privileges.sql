@@ -17,7 +17,9 @@ SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{why,what_if_limit}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{limit_named,limit_flow,limit_added,limit_load,wide_bounds,narrow_bound,forecast_limit}'::text[]) f
+SELECT 'life', '{operator,viewer}'::text[]
+UNION ALL
+SELECT f, '{}'::text[] FROM unnest('{life_of_attempts,life_of_task,limit_named,limit_flow,limit_added,limit_load,wide_bounds,narrow_bound,forecast_limit}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{advice,shown_time,nodes_for,seen_running,limits_of,raise_limit,full_limits,stops,obstacles,on_one_line,remedy,fate_of,why_running,why_stopped,queue_before,locked_by,why_no_grab,
 	why_not_started,why_ended,add_whys}'::text[]) f

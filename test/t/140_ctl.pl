@@ -126,6 +126,11 @@ is(scalar @{ $ctl{viewer}->json(0, [ 'list', '--status', 'waiting' ])->{tasks} }
 is($ctl{viewer}->json(0, [ 'show', '--key', 'order 1' ])->{id}, $failed, 'show by key');
 is($ctl{viewer}->json(0, ['errors'])->[0]{tasks}, 1, 'errors are counted');
 is($ctl{viewer}->json(0, [ 'top', '--type', 'FAILS|*' ])->[0]{errors}, 1, 'top has the leader\'s count by type');
+my $life = $ctl{viewer}->json(0, [ 'life', $failed ]);
+is(join(' ', map { "$_->{event}:$_->{version}" } @$life), 'add:0 start:1 error:2', 'life has each event of a task');
+is($life->[2]{status}, 'ERROR', 'and its status then');
+is(scalar @{ $ctl{viewer}->json(0, [ 'life', $failed, '--ended', '2h' ]) }, 3, 'a live task has no day of its end');
+$ctl{viewer}->ends(1, [ 'life', '00000000-0000-7000-8000-000000000000' ], 'no such task has a life');
 my $forecast = $ctl{viewer}->json(0, [ 'what-if', 'STEADY', 15 ]);
 is("$forecast->{current} $forecast->{waiting} $forecast->{scope}", '5 0 node', 'what-if has the columns of the function');
 like($forecast->{sentence}, qr/^Limit "STEADY" has 5 slots on each node, .*; with 15, /, 'and a sentence');
