@@ -68,7 +68,7 @@ function upgrade(text, sql)
 		print text
 	else if (sql ~ /^DO /)
 		upgrade_block(text)
-	else if (sql ~ /^GRANT / && sql !~ / ON SCHEMA /)
+	else if (sql ~ /^GRANT /)
 		grants(sql, 1)
 	else if (!(sql in known) && !(sql ~ /^CREATE / && name_of(sql) in known))
 		print (sql ~ /^INSERT INTO / ? delete_of(sql) : "") text
@@ -80,12 +80,12 @@ function delete_of(sql,		word)
 	return "DELETE FROM " word[3] ";\n"
 }
 
-# Two kinds of blocks run again: those that refuse a library or an order of
-# installation, and the one that gives all to twtasks_owner, which passes over
-# what twtasks_owner has.
+# Three kinds of blocks run again: those that refuse a library or an order of
+# installation, the one that makes the roles that are missing, and the one that gives
+# all to twtasks_owner, which passes over what twtasks_owner has.
 function upgrade_block(text)
 {
-	if (text ~ /feature_not_supported/)
+	if (text ~ /feature_not_supported|CREATE ROLE/)
 		print text
 	if (text !~ /OWNER TO twtasks_owner/)
 		return
@@ -140,7 +140,7 @@ function grant(privilege, kind, object, role, write,		key)
 	key = privilege " ON " kind " " object " TO " role
 	if (!write)
 		known[key]
-	else
+	else if (kind != "SCHEMA" || !(key in known))
 		rows = rows sprintf("%s\t\t('%s', '%s', '%s', '%s', %s)", rows == "" ? "" : ",\n",
 			privilege, kind, object, role, key in known ? "false" : "true")
 }

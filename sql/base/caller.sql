@@ -23,3 +23,32 @@ CREATE FUNCTION twtasks_internal.actor()
 RETURNS text
 LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'twt_actor';
+
+/*
+ * twtasks_internal.on_behalf_of()
+ *
+ *		The person for whom a member of twtasks_web acts: the setting
+ *		twtasks.on_behalf_of, for audits.
+ *
+ * Returns
+ *		NULL: the actor acts for itself
+ *
+ * Errors
+ *		42501			the setting is set, and the actor is no member of twtasks_web
+ */
+CREATE FUNCTION twtasks_internal.on_behalf_of()
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	person CONSTANT text := nullif(current_setting('twtasks.on_behalf_of', true), '');
+BEGIN
+	IF person IS NOT NULL AND NOT pg_has_role(session_user, 'twtasks_web', 'MEMBER') THEN
+		RAISE EXCEPTION 'permission denied to act on behalf of others'
+			USING ERRCODE = 'insufficient_privilege',
+				DETAIL = format('Role "%s" is no member of "twtasks_web".', session_user),
+				HINT = 'RESET twtasks.on_behalf_of.';
+	END IF;
+	RETURN person;
+END $$;

@@ -153,14 +153,15 @@ END $$;
 /*
  * twtasks_internal.clean_audit()
  *
- *		Deletes entries of twtasks.audit, policy_audit and schedule_audit that are older
- *		than the setting twtasks.keep_audit, a batch of each in each call.  Entries
+ *		Deletes entries of twtasks.audit, policy_audit, schedule_audit and payload_read that
+ *		are older than the setting twtasks.keep_audit, a batch of each in each call.  Entries
  *		ascend with time, so only the first ones are looked at.
  *
  * Returns
  *		whether there is more to do
  *
- * Writes		twtasks.audit, twtasks.policy_audit, twtasks.schedule_audit
+ * Writes		twtasks.audit, twtasks.policy_audit, twtasks.schedule_audit,
+ *				twtasks.payload_read
  * Locks		rows; gives up after lock_timeout (1 s); call again
  */
 CREATE FUNCTION twtasks_internal.clean_audit()
@@ -188,8 +189,12 @@ BEGIN
 			SELECT f.id FROM twtasks.policy_audit f ORDER BY f.id LIMIT batch)) RETURNING 1),
 	of_schedules AS (
 		DELETE FROM twtasks.schedule_audit a WHERE a.at < old AND a.id = ANY (ARRAY(
-			SELECT f.id FROM twtasks.schedule_audit f ORDER BY f.id LIMIT batch)) RETURNING 1)
-	SELECT ARRAY[(SELECT count(*) FROM of_tasks), (SELECT count(*) FROM of_policies), (SELECT count(*) FROM of_schedules)]
+			SELECT f.id FROM twtasks.schedule_audit f ORDER BY f.id LIMIT batch)) RETURNING 1),
+	of_payloads AS (
+		DELETE FROM twtasks.payload_read a WHERE a.at < old AND a.id = ANY (ARRAY(
+			SELECT f.id FROM twtasks.payload_read f ORDER BY f.id LIMIT batch)) RETURNING 1)
+	SELECT ARRAY[(SELECT count(*) FROM of_tasks), (SELECT count(*) FROM of_policies), (SELECT count(*) FROM of_schedules),
+				 (SELECT count(*) FROM of_payloads)]
 	INTO deleted;
 	RETURN batch = ANY (deleted);
 END $$;

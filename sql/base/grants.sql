@@ -7,12 +7,14 @@
  *		web			takes results of tasks that were handed on
  *		operator	changes tasks by hand, and looks at them
  *		viewer		looks at tasks, but not at their data
+ *		payload_viewer	reads payloads, where allow_payload() lets it
  *		tester		runs them in tests, where twtasks.testing is on
  */
 ALTER SCHEMA twtasks OWNER TO twtasks_owner;
 REVOKE ALL ON SCHEMA twtasks FROM PUBLIC;
 GRANT USAGE ON SCHEMA twtasks
-	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
+	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_payload_viewer,
+	twtasks_tester;
 REVOKE ALL ON SCHEMA twtasks_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA twtasks_internal TO twtasks_worker;
 
@@ -94,3 +96,6 @@ GRANT EXECUTE ON FUNCTION twtasks.judge_silence TO twtasks_web, twtasks_worker;
 GRANT EXECUTE ON FUNCTION twtasks_internal.silenced_until TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.incidents, twtasks.incident, twtasks.incident_sent, twtasks.silence
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
+
+GRANT EXECUTE ON FUNCTION twtasks.request_payload, twtasks.read_payload TO twtasks_payload_viewer;
+GRANT SELECT ON twtasks.payload_reader, twtasks.payload_read TO twtasks_operator, twtasks_viewer;

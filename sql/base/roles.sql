@@ -9,7 +9,7 @@ DECLARE
 BEGIN
 	FOREACH needed IN ARRAY ARRAY['twtasks_owner', 'twtasks_producer',
 								  'twtasks_worker', 'twtasks_web', 'twtasks_operator',
-								  'twtasks_viewer', 'twtasks_tester']
+								  'twtasks_viewer', 'twtasks_payload_viewer', 'twtasks_tester']
 	LOOP
 		BEGIN
 			IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles r

@@ -162,6 +162,7 @@ CREATE TABLE twtasks.cancel_request (
 			ELSE pg_catalog.current_setting('role') END,									-- The role of SET ROLE, else the actor
 	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- application_name of the session
 	reason			text,																	-- In the actor's words
+	on_behalf_of	text DEFAULT twtasks_internal.on_behalf_of(),							-- The person for whom twtasks-web acted; NULL: the actor acted
 	CONSTRAINT cancel_request_pkey PRIMARY KEY (task_id)
 );
 COMMENT ON TABLE twtasks.cancel_request IS 'Requests to cancel a running task, by request_cancel(); a request goes with its task';

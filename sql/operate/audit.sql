@@ -15,6 +15,7 @@ CREATE TABLE twtasks.audit (
 	reason			text,																	-- In the actor's words
 	before			jsonb NOT NULL DEFAULT '{}',											-- Changed facts, as they were
 	after			jsonb NOT NULL DEFAULT '{}',											-- Changed facts, as they became
+	on_behalf_of	text DEFAULT twtasks_internal.on_behalf_of(),							-- The person for whom twtasks-web acted; NULL: the actor acted
 	CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX audit_task_id ON twtasks.audit (task_id);

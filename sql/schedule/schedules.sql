@@ -50,6 +50,7 @@ CREATE TABLE twtasks.schedule_audit (
 	before			jsonb,									-- Before the change; "carries" is a hash of data, payload and context
 	after			jsonb,									-- After the change; the task, for run now
 	reason			text,									-- In the actor's words
+	on_behalf_of	text DEFAULT twtasks_internal.on_behalf_of(),	-- The person for whom twtasks-web acted; NULL: the actor acted
 	CONSTRAINT schedule_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX schedule_audit_name ON twtasks.schedule_audit (name);

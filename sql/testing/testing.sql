@@ -146,7 +146,7 @@ END $$;
  *		55000			twtasks.testing is off
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.task_attempt,
- *				twtasks.unique_key, twtasks.audit, twtasks.cancel_request, twtasks.schedule,
+ *				twtasks.unique_key, twtasks.audit, twtasks.payload_read, twtasks.cancel_request, twtasks.schedule,
  *				twtasks.schedule_run, twtasks.slot_use, twtasks.test_clock
  * Locks		these tables exclusively
  */
@@ -161,7 +161,7 @@ BEGIN
 	PERFORM twtasks_internal.check_testing();
 	LOCK TABLE twtasks.task, twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
 	SELECT count(*) INTO removed FROM twtasks.tasks;
-	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.task_attempt, twtasks.unique_key, twtasks.audit,
+	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.task_attempt, twtasks.unique_key, twtasks.audit, twtasks.payload_read,
 		twtasks.cancel_request, twtasks.schedule_run, twtasks.slot_use;
 	DELETE FROM twtasks.test_clock;
 	PERFORM twtasks_internal.start_schedule(s.name, true) FROM twtasks.schedule s;

@@ -3,8 +3,9 @@
  * settings.c
  *		The settings (GUCs) of the extension, as one table.
  *
- * An ordinary user can change none of them: the setting of one session must
- * not change what others, or the sidecars, execute.
+ * An ordinary user can change none of them but twtasks.on_behalf_of, which its
+ * reader judges: the setting of one session must not change what others, or the
+ * sidecars, execute.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +22,8 @@
 #include "base/contract.h"
 #include "base/settings.h"
 
+#define PERSON_MAX 200
+
 bool		twt_enabled = true;
 int			twt_queue_size = 16384;
 int			twt_queues = 16;
@@ -31,6 +34,7 @@ int			twt_keep_attempts = 14 * 24 * 60;
 bool		twt_testing = false;
 bool		twt_refuse_unknown_types = false;
 int			twt_function_timeout = 1000;
+static char *on_behalf_of;
 
 typedef struct Setting
 {
@@ -68,6 +72,24 @@ check_max_payload(int *value, void **extra, GucSource source)
 		return true;
 	GUC_check_errdetail("Above 128MB a payload could be stored but no longer dumped.");
 	return false;
+}
+
+/* Audits show the name, and so do terminals. */
+static bool
+check_person(char **value, void **extra, GucSource source)
+{
+	if (strlen(*value) > PERSON_MAX)
+	{
+		GUC_check_errdetail("The value must have at most %d bytes.", PERSON_MAX);
+		return false;
+	}
+	for (const char *p = *value; *p != '\0'; p++)
+		if ((unsigned char) *p < ' ' || *p == 0x7f)
+		{
+			GUC_check_errdetail("The value must have no control characters.");
+			return false;
+		}
+	return true;
 }
 
 static const Setting table[] = {
@@ -137,6 +159,11 @@ settings_init(void)
 			continue;
 		define_setting(&table[i]);
 	}
+	DefineCustomStringVariable("twtasks.on_behalf_of",
+							   "Person for whom twtasks-web acts, for the audits.",
+							   "Only members of twtasks_web may act on behalf of others.",
+							   &on_behalf_of, "", PGC_USERSET, 0,
+							   check_person, NULL, NULL);
 }
 
 TWT_FUNCTION(twt_is_enabled);

@@ -21,6 +21,10 @@ SELECT 'life', '{operator,viewer}'::text[]
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{life_of_attempts,life_of_task,limit_named,limit_flow,limit_added,limit_load,wide_bounds,narrow_bound,forecast_limit}'::text[]) f
 UNION ALL
+SELECT f, '{payload_viewer}'::text[] FROM unnest('{request_payload,read_payload}'::text[]) f
+UNION ALL
+SELECT f, '{}'::text[] FROM unnest('{allow_payload,disallow_payload,request_payload_as_owner,read_payload_as_owner,may_read_payload,on_behalf_of}'::text[]) f
+UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{advice,shown_time,nodes_for,seen_running,limits_of,raise_limit,full_limits,stops,obstacles,on_one_line,remedy,fate_of,why_running,why_stopped,queue_before,locked_by,why_no_grab,
 	why_not_started,why_ended,add_whys}'::text[]) f
 UNION ALL
@@ -84,16 +88,17 @@ SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,t
 UNION ALL SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{incidents,incident,incident_sent,silence}'::text[]) r
 UNION ALL SELECT 'monitor_type', '{worker,operator,viewer}'
 UNION ALL SELECT 'own_tasks', '{producer}'::text[]
+UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{payload_reader,payload_read}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit,flow}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,task_attempt,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
 	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,refused_node,handled_type,message_offset,duty}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
-FROM unnest('{producer,worker,web,operator,viewer,tester,nobody}'::text[]) r;
+FROM unnest('{producer,worker,web,operator,viewer,payload_viewer,tester,nobody}'::text[]) r;
 
--- Overloaded are add_tasks, check_function and count_tasks; seven sequences, two schemas.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 4 + (SELECT count(*) FROM readers)::integer + 7 + 2) * 7 + 24);
+-- Overloaded are add_tasks, check_function and count_tasks; eight sequences, two schemas.
+SELECT plan(((SELECT count(*) FROM callers)::integer + 4 + (SELECT count(*) FROM readers)::integer + 8 + 2) * 8 + 24);
 
 -- The matrix.
 SELECT is(has_function_privilege(w.role, p.oid, 'EXECUTE'), w.name = ANY (c.roles),
@@ -118,11 +123,11 @@ FROM who w ORDER BY w.name;
 SELECT is(ARRAY[has_schema_privilege(w.role, 'twtasks_internal', 'USAGE'), has_schema_privilege(w.role, 'twtasks_internal', 'CREATE')],
 	ARRAY[w.name = 'worker', false], w.name || CASE w.name WHEN 'worker' THEN ' sees' ELSE ' does not see' END || ' the schema of internals')
 FROM who w ORDER BY w.name;
--- \df twtasks.* shows the product: administrators call allow_type() and
--- disallow_type().
+-- \df twtasks.* shows the product: administrators call allow_type(),
+-- allow_payload() and their opposites.
 SELECT bag_eq($$SELECT p.proname::text FROM pg_proc p JOIN callers c ON c.function = p.proname
 	WHERE p.pronamespace = 'twtasks'::regnamespace AND c.roles <@ '{worker}'$$,
-	'{allow_type,disallow_type}'::text[], 'schema twtasks has no function that only sidecars call');
+	'{allow_payload,allow_type,disallow_payload,disallow_type}'::text[], 'schema twtasks has no function that only sidecars call');
 
 -- PUBLIC has nothing.
 SELECT is((SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
@@ -155,7 +160,7 @@ SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtask
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
 	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,new_task,message,kafka_message,bytes_as_text,send_to_kafka}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
-	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,add_tasks,add_tasks,add_tasks,list_tasks}'::text[], 'the other functions note who called, and become the owner');
+	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,add_tasks,add_tasks,add_tasks,list_tasks,request_payload,read_payload}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc, 'twtasks_internal.add_to_history'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
@@ -183,7 +188,7 @@ BEGIN
 END $$;
 SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'hundreds of attempts on the tables are refused');
 SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
-	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.flow)', 'CREATE TEMP TABLE x (LIKE twtasks.incident)', 'CREATE TEMP TABLE x (LIKE twtasks.incident_sent)', 'CREATE TEMP TABLE x (LIKE twtasks.monitor_type)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.silence)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.flow)', 'CREATE TEMP TABLE x (LIKE twtasks.incident)', 'CREATE TEMP TABLE x (LIKE twtasks.incident_sent)', 'CREATE TEMP TABLE x (LIKE twtasks.monitor_type)', 'CREATE TEMP TABLE x (LIKE twtasks.payload_read)', 'CREATE TEMP TABLE x (LIKE twtasks.payload_reader)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.silence)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
 SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'every attempt of other roles is refused');
 -- (Not preloaded, a session knows the settings from its first call on.)
 SELECT twtasks.is_enabled() \g /dev/null

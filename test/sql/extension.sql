@@ -232,7 +232,7 @@ SELECT count(*) FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace AND r
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'twtasks'::regnamespace;
 SELECT to_regnamespace('twtasks_internal') IS NULL AS gone;
 REASSIGN OWNED BY twtasks_owner TO CURRENT_USER;
-DROP OWNED BY twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester, twtasks_owner;
+DROP OWNED BY twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_payload_viewer, twtasks_tester, twtasks_owner;
 SELECT count(*) FROM pg_shdepend d JOIN pg_roles r ON d.refclassid = 'pg_authid'::regclass AND d.refobjid = r.oid
 WHERE r.rolname ~ '^twtasks_' AND d.dbid = (SELECT oid FROM pg_database WHERE datname = current_database());
 

@@ -39,8 +39,10 @@ sub in_an_hour
 	return $node->value('SELECT clock_timestamp() + interval \'1 hour\'');
 }
 
+$node->value('SET twtasks.on_behalf_of = \'anne\'');
 $node->value(
-	'SELECT twtasks.allow_type(\'FOREIGN*\', \'twtasks_producer\'), twtasks.configure_bucket(\'other\'),
+	'SELECT twtasks.allow_type(\'FOREIGN*\', \'twtasks_producer\'), twtasks.allow_payload(\'FOREIGN*\', \'twtasks_producer\'),
+	twtasks.configure_bucket(\'other\'),
 	twtasks.configure_bucket(\'default\', \'all the rest\'), twtasks.configure_bucket(\'small\', concurrency => 3);
 	SELECT twtasks.configure_type(\'FOREIGN*\', bucket => \'other\', timeout => \'1min\',
 		retry => \'[{"delays": ["1s"]}, {"delay": "1min"}]\', nodes => \'{a,b*}\'),
@@ -90,7 +92,7 @@ my $unhandled = $node->value(
 $node->add_many('DONE', 1000, 500);
 $node->value(
 	"SELECT twtasks.hold_task('$held', 0, 'to be kept'),
-	twtasks.cancel_task('$cancelled', 0, 'not wanted')");
+	twtasks.cancel_task('$cancelled', 0, 'not wanted'), twtasks.request_payload('$held', 'to be kept')");
 wait_for(
 	sub {
 		$node->tasks('status = \'DONE\'') == 1001

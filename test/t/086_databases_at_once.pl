@@ -12,7 +12,7 @@ use TwTasks::Wait;
 
 my $node = TwTasks::Cluster->create('main');
 my @names = map { "shard_$_" } 1 .. 4;
-my $roles = 'owner producer worker web operator viewer tester nobody';
+my $roles = 'owner producer worker web operator viewer payload_viewer tester nobody';
 my $count =
   q{SELECT count(*) FROM pg_roles WHERE rolname LIKE 'twtasks\_%' AND NOT rolcanlogin AND NOT rolsuper};
 my %shard;
@@ -37,7 +37,7 @@ sub create_databases
 
 sub drop_databases
 {
-	is($node->value($count), '8', '... and each role is there, once');
+	is($node->value($count), '9', '... and each role is there, once');
 	foreach my $name (@names)
 	{
 		is($shard{$name}->try("SELECT result FROM twtasks.add_task('T')"),
