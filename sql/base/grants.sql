@@ -79,7 +79,7 @@ GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_t
 GRANT EXECUTE ON FUNCTION twtasks.metrics TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT EXECUTE ON FUNCTION twtasks.metrics_text TO twtasks_web, twtasks_worker, twtasks_operator, twtasks_viewer;
 
-GRANT SELECT ON twtasks.tasks, twtasks.task_attempts, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
+GRANT SELECT ON twtasks.tasks, twtasks.task_attempts, twtasks.unknown_outcomes, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
 	twtasks.monitor, twtasks.monitor_type, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
 	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.allowed_types, twtasks.limits, twtasks.schedules,
 	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners

@@ -99,9 +99,9 @@ $$;
 /*
  * twtasks_internal.counted_incidents(moment)
  *
- *		Incidents that the last count of the leader shows: tasks in ERROR, and types
- *		whose oldest task in the queue waits longer than their queue_time.  An open
- *		incident of such a type ends when its oldest task waits half as long.
+ *		Incidents of tasks that were counted: tasks in ERROR, tasks of unknown outcome,
+ *		and types whose oldest task in the queue waits longer than their queue_time.  An
+ *		open incident of such a type ends when its oldest task waits half as long.
  *
  * Returns
  *		as find_incidents()
@@ -125,6 +125,11 @@ AS $$
 		   'SELECT * FROM twtasks.error_tasks shows them; twtasks.change_tasks() resumes or ends them'
 	FROM twtasks.monitor_look l
 	WHERE l.errors > 0 AND NOT EXISTS (SELECT FROM twtasks.monitor_type m WHERE m.status = 'ERROR')
+	UNION ALL
+	SELECT 'unknown', u.type, count(*), format('%s tasks of type "%s" have an unknown outcome', count(*), u.type),
+		   format('the first one was lost at %s', min(u.lost_at)),
+		   format('SELECT * FROM twtasks.unknown_outcomes WHERE type = %L shows them, with what to type', u.type)
+	FROM twtasks.unknown_outcomes u GROUP BY u.type
 	UNION ALL
 	SELECT 'old', o.type, o.tasks,
 		   format('%s%s tasks of type "%s" wait, the oldest since %s', CASE WHEN o.capped THEN 'at least ' END, o.tasks, o.type, o.oldest),

@@ -357,14 +357,23 @@ part_of(FinishCall *call, int which)
 	return part;
 }
 
+/* Why a leader ends a task says more than the fault that follows. */
+static text *
+add_fault(const Try *try, const char *fault)
+{
+	if (try->what == NULL || try->message == NULL)
+		return cstring_to_text(fault);
+	return cstring_to_text(psprintf("%s; %s", text_to_cstring(try->message), fault));
+}
+
 /* In place of what the caller gave. */
 static void
-set_results(FinishCall *call, TryResult result, const char *message)
+set_results(FinishCall *call, TryResult result, const char *fault)
 {
 	for (int i = 0; i < call->n; i++)
 	{
 		call->tries[i].result = result;
-		call->tries[i].message = message == NULL ? NULL : cstring_to_text(message);
+		call->tries[i].message = fault == NULL ? NULL : add_fault(&call->tries[i], fault);
 	}
 }
 

@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence,
 SELECT pg_temp.node() \g /dev/null
 UPDATE twtasks.node SET buckets = '{default}';
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(30);
+SELECT plan(35);
 
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
 LANGUAGE plpgsql
@@ -73,6 +73,21 @@ INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, co
 VALUES ('silent/', 'silent', '', 'page', twtasks.clock(), twtasks.clock(), 1, 'Nobody counts.');
 SELECT is(pg_temp.judge('4 min'), 'stuck/B page 1', 'it lasts for 5 minutes, and whoever counts ends the silence');
 SELECT is(pg_temp.judge('2 min'), NULL, 'then it ends');
+
+-- unknown: a task was lost, and nobody has decided.
+SELECT pg_temp.put(4, 'PROCESSING', 'U'), pg_temp.put(5, 'PROCESSING', 'U'), pg_temp.put(6, 'PROCESSING', 'R') \g /dev/null
+SELECT is(pg_temp.judge(), NULL, 'tasks that run have no unknown outcome');
+UPDATE twtasks.task SET deadline = created, stuck = CASE type WHEN 'R' THEN 'retry' ELSE 'error' END::twtasks.stuck_rule;
+SELECT twtasks_internal.recover_tasks() \g /dev/null
+SELECT is(substring(pg_temp.judge('0') FROM 'unknown/.*'), 'unknown/U page 2', 'tasks that were lost are an incident at once, those that run again are not');
+SELECT is((SELECT format('%s / %s / %s', summary, detail ~ '^the first one was lost at 2', hint) FROM twtasks.incidents WHERE kind = 'unknown'),
+	'2 tasks of type "U" have an unknown outcome / t / SELECT * FROM twtasks.unknown_outcomes WHERE type = ''U'' shows them, with what to type', 'it leads to them');
+SELECT twtasks.fail_task(pg_temp.id(4), 1, 'it is paid') \g /dev/null
+SELECT is(substring(pg_temp.judge() FROM 'unknown/.*'), 'unknown/U page 1', 'it stays while one is undecided');
+SELECT twtasks.resume_task(pg_temp.id(5), 1, 'not paid') \g /dev/null
+SELECT is(coalesce(pg_temp.judge(), 'none') !~ 'unknown', true, 'it ends when all are decided');
+DELETE FROM twtasks.task;
+UPDATE twtasks.incident SET resolved = clock_timestamp() WHERE resolved IS NULL;
 
 -- missed: an occurrence of a schedule was left out.
 SELECT twtasks.schedule('nightly', '0 3 * * *', 'A') \g /dev/null

@@ -83,7 +83,7 @@ UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{known_metrics,metrics_of_tasks,metrics_of_service,metrics_of_rules,metrics_of_storage}'::text[]) f;
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
-SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,task_attempts,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
+SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,task_attempts,unknown_outcomes,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
 	adoption_state,warnings,limits,monitor,listeners}'::text[]) r
 UNION ALL SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{incidents,incident,incident_sent,silence}'::text[]) r
 UNION ALL SELECT 'monitor_type', '{worker,operator,viewer}'
