@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * observed.c
- *		The figures of this node: counters, gauges, and their way out.
+ *		The figures and spans of this node, and their way out.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +23,7 @@ struct Observed
 	const Served *served;
 	Metrics    *metrics;
 	Flow	   *flow;
+	Tracer	   *tracer;
 	char	   *build;			/* labels of build_info */
 	char	   *silent;			/* the last answer of pg_silent() */
 	int			nhandlers;
@@ -74,6 +75,7 @@ observed_write(void *arg, StringInfo out)
 	metrics_write(observed->metrics, out, observed->handlers, observed->nhandlers);
 	served_write(observed->served, out, observed->handlers);
 	write_log(out);
+	tracer_write(observed->tracer, out);
 }
 
 const char *
@@ -104,6 +106,12 @@ observed_metrics(const Observed *observed)
 	return observed->metrics;
 }
 
+Tracer *
+observed_tracer(const Observed *observed)
+{
+	return observed->tracer;
+}
+
 /* version="...",node="..." */
 static char *
 build_labels(const Config *config)
@@ -127,6 +135,7 @@ observed_open(Loop *loop, const Config *config, Node *node, const Served *served
 	observed->served = served;
 	observed->metrics = metrics_open(config->metrics.types, config->metrics.histogram_types, config->nhandlers);
 	observed->flow = flow_open(loop, node, observed->metrics);
+	observed->tracer = tracer_open(loop, config);
 	observed->build = build_labels(config);
 	observed->nhandlers = config->nhandlers;
 	observed->handlers = palloc(config->nhandlers * sizeof(char *));
@@ -145,6 +154,7 @@ void
 observed_free(Observed *observed)
 {
 	flow_free(observed->flow);
+	tracer_free(observed->tracer);
 	metrics_free(observed->metrics);
 	for (int i = 0; i < observed->nhandlers; i++)
 		pfree(observed->handlers[i]);

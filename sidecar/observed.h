@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * observed.h
- *		The figures of this node: counters, gauges, and their way out.
+ *		The figures and spans of this node, and their way out.
  *
- *		from: metrics.h, served.h, node.h		to: health.h, flow.h
+ *		from: metrics.h, served.h, node.h		to: health.h, flow.h, tracer.h
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,7 @@
 
 #include "metrics/metrics.h"
 #include "node/node.h"
+#include "trace/tracer.h"
 #include "served.h"
 
 typedef struct Observed Observed;
@@ -20,6 +21,7 @@ extern Observed *observed_open(Loop *loop, const Config *config, Node *node, con
 extern void observed_free(Observed *observed);
 
 extern Metrics *observed_metrics(const Observed *observed);
+extern Tracer *observed_tracer(const Observed *observed);
 
 /* Why this node starts no tasks, as far as the database is concerned; NULL: all is well. */
 extern const char *observed_trouble(Observed *observed);

@@ -211,7 +211,7 @@ look_at_drain(Sidecar *sidecar)
 {
 	if ((sidecar->state == SIDECAR_DRAINING || sidecar->state == SIDECAR_REPORTING) &&
 		is_idle(sidecar) && listeners_are_down(sidecar->listeners) && notify_is_down(sidecar->notify) &&
-		feed_is_idle(sidecar->feed))
+		feed_is_idle(sidecar->feed) && tracer_end(observed_tracer(sidecar->observed)))
 		end(sidecar);
 }
 
@@ -252,8 +252,7 @@ on_turn(void *arg)
 static const char *
 trouble(Sidecar *sidecar)
 {
-	return sidecar->state != SIDECAR_RUNNING ? "stopping" :
-		observed_trouble(sidecar->observed);
+	return sidecar->state != SIDECAR_RUNNING ? "stopping" : observed_trouble(sidecar->observed);
 }
 
 static void
@@ -347,6 +346,7 @@ open_execute(Sidecar *sidecar)
 		.finish = sidecar->finish,
 		.offers = sidecar->offers,
 		.metrics = observed_metrics(sidecar->observed),
+		.spans = tracer_spans(observed_tracer(sidecar->observed)),
 		.lost = sidecar->lost
 	};
 
@@ -428,6 +428,7 @@ sidecar_open(Loop *loop, Config *config)
 	faults_watch(sidecar->faults, execute_add_crashes, sidecar->execute);
 	sidecar->notify = notify_open(loop, &config->notify, node_pg(sidecar->node), why_not_notify, sidecar);
 	faults_watch(sidecar->faults, notify_add_troubles, sidecar->notify);
+	faults_watch(sidecar->faults, tracer_add_troubles, observed_tracer(sidecar->observed));
 	duties_on_judged(sidecar->duties, notify_judged, sidecar->notify);
 	sidecar->health = health_open(loop, config->listen, config->node, on_health, sidecar);
 	health_on_metrics(sidecar->health, observed_write, sidecar->observed);
@@ -452,6 +453,7 @@ sidecar_reload(Sidecar *sidecar, Config *config)
 	election_reload(sidecar->election, config);
 	feed_reload(sidecar->feed, config);
 	notify_reload(sidecar->notify, &config->notify);
+	tracer_reload(observed_tracer(sidecar->observed), config);
 	if (old != sidecar->first_config)
 		options_free(&config_section, old);
 	loop_want_turn(sidecar->loop);

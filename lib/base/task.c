@@ -16,6 +16,7 @@ void
 task_free(Task *task)
 {
 	pfree(task->unreadable);
+	pfree(task->span);
 	policy_unref(task->policy);
 	pfree(task);
 }

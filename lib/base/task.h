@@ -4,7 +4,8 @@
  *		A grabbed task, and the result of its handler.
  *
  * A Task lives from the answer to its grab until its finish was sent.  Its
- * texts lie behind it in the same allocation, but for unreadable, which it owns.
+ * texts lie behind it in the same allocation, but for unreadable and the context that
+ * a span replaced, which it owns.
  * data is the handler's stdin: the raw payload when there
  * is one, else the JSON text, else nothing.
  *
@@ -55,6 +56,7 @@ typedef struct Task
 	char	   *unreadable;		/* why its data is missing; NULL: it is not */
 	struct Handler *handler;	/* the handler that runs it */
 	struct TypeCounts *counts;	/* counts tasks of its type; NULL: nobody does */
+	struct Span *span;			/* has its context too; NULL: nobody traces */
 	int64		started_us;		/* when its handler began; 0: it has not */
 	struct Policy *policy;		/* a reference to the policy at the grab */
 	struct Limit *slot;			/* booked; execute.c frees it once */

@@ -289,6 +289,14 @@ settle_notify(Config *config, const Place *place)
 }
 
 static bool
+settle_traces(Config *config, const Place *place)
+{
+	if (config->traces.url != NULL)
+		config->traces.line = traces_line(&config->traces, config->node, config->environment, &config->log, place);
+	return config->traces.url == NULL || config->traces.line != NULL;
+}
+
+static bool
 settle(void *target, const Place *place)
 {
 	Config	   *config = target;
@@ -301,7 +309,7 @@ settle(void *target, const Place *place)
 		return false;
 	make_hellos(config);
 	return check_settings(config, place) && settle_listeners(config, place) &&
-		settle_election(config, place) && settle_notify(config, place);
+		settle_election(config, place) && settle_notify(config, place) && settle_traces(config, place);
 }
 
 static void
@@ -310,6 +318,7 @@ release_config(void *target)
 	pfree(((Config *) target)->listeners_line);
 	pfree(((Config *) target)->election_line);
 	pfree(((Config *) target)->notify.line);
+	pfree(((Config *) target)->traces.line);
 }
 
 static void
@@ -322,21 +331,6 @@ static const Section handler_section = {
 	handler_options, lengthof(handler_options), sizeof(HandlerConfig),
 	settle_handler, release_handler
 };
-
-static const Option metrics_options[] = {
-	{
-		"types", OPTION_INTEGER, .fallback = "200", .needs_restart = true,
-		.min = 1, .max = 200, .offset = offsetof(MetricsConfig, types),
-		.help = "types with figures of their own; those that come later count as (other)"
-	},
-	{
-		"histogram_types", OPTION_INTEGER, .fallback = "100", .needs_restart = true,
-		.min = 0, .max = 200, .offset = offsetof(MetricsConfig, histogram_types),
-		.help = "of these, types with histograms of their own"
-	},
-};
-
-static const Section metrics_section = {metrics_options, lengthof(metrics_options), sizeof(MetricsConfig)};
 
 static const Option root_options[] = {
 	{
@@ -427,6 +421,10 @@ static const Option root_options[] = {
 		"metrics", OPTION_SECTION, .section = &metrics_section,
 		.offset = offsetof(Config, metrics),
 		.help = "bounds of the figures in /metrics and in twtasks.flow"
+	},
+	{
+		"traces", OPTION_SECTION, .section = &traces_section, .offset = offsetof(Config, traces),
+		.help = "spans of tries, for OpenTelemetry"
 	},
 	{
 		"listeners", OPTION_SECTIONS, .section = &listener_section,

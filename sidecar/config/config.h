@@ -17,6 +17,7 @@
 #include "base/policy.h"
 #include "config/kafka_options.h"
 #include "config/listener_options.h"
+#include "config/observe_options.h"
 #include "notify/notify_options.h"
 #include "options/log_options.h"
 #include "options/options.h"
@@ -36,13 +37,6 @@ typedef enum LeaderKind
 	LEADER_POSTGRES,			/* the mark in twtasks.node */
 	LEADER_ZOOKEEPER			/* an election there sets the mark */
 } LeaderKind;
-
-/* Bounds of the figures: see metrics.h. */
-typedef struct MetricsConfig
-{
-	int			types;			/* with figures of their own */
-	int			histogram_types;	/* ... and with histograms */
-} MetricsConfig;
 
 typedef struct RetryConfig
 {
@@ -112,6 +106,7 @@ typedef struct Config
 	KafkaOptions kafka;
 	char	   *listen;			/* address for health and metrics; NULL: none */
 	MetricsConfig metrics;
+	TracesConfig traces;
 	ListenerConfig **listeners;
 	int			nlisteners;
 	char	   *listeners_postgres; /* their database; NULL: postgres */

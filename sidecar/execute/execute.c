@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "execute/deadlines.h"
 #include "execute/execute.h"
+#include "trace/span.h"
 
 typedef struct Lane
 {
@@ -323,6 +324,7 @@ execute_task(Execute *execute, Task *task)
 	finish_expect(execute->parts.finish);
 	task->counts = metrics_of(execute->parts.metrics, task->bucket, task->type);
 	metrics_count(task->counts, COUNT_GRABS);
+	span_begin(execute->parts.spans, task);
 	if (execute->has_ended)
 	{
 		end_unstarted(execute, task, TASK_RELEASE, NULL);

@@ -59,6 +59,7 @@ typedef struct RunnerParts
 	Finish	   *finish;
 	Offers	   *offers;
 	Metrics    *metrics;
+	struct Spans *spans;
 	struct LostGrabs *lost;		/* takes grabs whose outcome stays unknown */
 	RunnerGate	gate;
 } RunnerParts;

@@ -15,6 +15,7 @@
 #include "pg/lacking.h"
 #include "pg/pg.h"
 #include "slots/slots.h"
+#include "trace/span.h"
 
 /* Tokens of grabs are positive. */
 #define NO_GRAB (-1)
@@ -46,6 +47,7 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 	item->grab = task->token;
 	item->place = task->place;
 	item->counts = task->counts;
+	item->span = span_stop(task, now_us);
 	if (task->started_us != 0)
 		metrics_time(task->counts, TIME_RUN, now_us - Max(task->started_us, task->taken_us));
 	item->result = is_failure ? TASK_RETRY : verdict->result;
@@ -79,6 +81,7 @@ finish_item_free(FinishItem *item)
 	pfree(item->message);
 	pfree(item->outcome);
 	pfree(item->add);
+	pfree(item->span);
 	if (item->slot != NULL)
 		slots_free_shared(item->slot);
 	if (item->judgement != NULL)
@@ -141,6 +144,7 @@ finish_item_log_refused(const FinishItem *item)
 	char		id[TASK_ID_TEXT + 1];
 
 	metrics_count(item->counts, COUNT_REFUSED);
+	span_end(item->span, COUNT_REFUSED);
 	trigger_id_text(item->id, id);
 	log_line(TWT_LOG_WARN, "finish",
 			 "refused \"%s\" for task %s version " INT64_FORMAT

@@ -43,6 +43,7 @@ typedef struct FinishItem
 	char	   *outcome;		/* a JSON object; NULL: none */
 	char	   *add;			/* a JSON array of tasks to add; NULL: none */
 	struct TypeCounts *counts;	/* counts its end; NULL: nobody does */
+	struct Span *span;			/* tells its end; NULL: nobody traces */
 	struct Limit *slot;			/* the slot whose shared part is booked; NULL:
 								 * none */
 	Judgement  *judgement;		/* NULL: it is logged at once */

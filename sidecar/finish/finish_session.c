@@ -14,6 +14,7 @@
 #include "finish/postponed.h"
 #include "metrics/metrics.h"
 #include "calls/calls.h"
+#include "trace/span.h"
 
 /* A second request goes ahead only if it is full; else it waits for the first answer. */
 #define FINISHES_AHEAD 2
@@ -132,7 +133,7 @@ take_answer(FinishSession *session, FinishItem *item, const PGresult *result, in
 	if (status != NULL && strcmp(status, "PROCESSING") == 0 && item->result != TASK_ACCEPTED)
 		item->answer = FINISH_LATER;
 	else
-		metrics_ended(item->counts, item->result, status);
+		span_end(item->span, metrics_ended(item->counts, item->result, status));
 	if (item->answer == FINISH_ACCEPTED && item->judgement != NULL)
 		session->events->on_judged(session->arg, item, status,
 								   is_resolved || PQgetisnull(result, row, FINISH_DELAY_MS) ? 0 :

@@ -198,10 +198,13 @@ kind_of_end(TaskResult result, const char *status)
 	return result == TASK_ERROR ? COUNT_RETRY : kinds[result];
 }
 
-void
+CountKind
 metrics_ended(TypeCounts *counts, TaskResult result, const char *status)
 {
-	metrics_count(counts, kind_of_end(result, status));
+	CountKind	kind = kind_of_end(result, status);
+
+	metrics_count(counts, kind);
+	return kind;
 }
 
 /*

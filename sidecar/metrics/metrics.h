@@ -101,9 +101,9 @@ extern void metrics_count(TypeCounts *counts, CountKind kind);
 
 /*
  * The database has stored a result.  status is the task's next one, if the database
- * told: it decides whether a try that failed is repeated.
+ * told: it decides whether a try that failed is repeated.  Returns what was counted.
  */
-extern void metrics_ended(TypeCounts *counts, TaskResult result, const char *status);
+extern CountKind metrics_ended(TypeCounts *counts, TaskResult result, const char *status);
 
 extern void metrics_time(TypeCounts *counts, TimeKind kind, int64 us);
 extern void metrics_statement(Metrics *metrics, StatementKind kind, int64 us);

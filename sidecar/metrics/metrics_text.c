@@ -161,15 +161,22 @@ write_counter(const Metrics *metrics, StringInfo out, CountKind kind, const char
 		metrics_sample(out, name, figures.labels, figures.counts[kind]);
 }
 
-static void
-write_ended(const Metrics *metrics, StringInfo out)
+const char *
+metrics_result(CountKind kind)
 {
 	static const char *const results[COUNT_KINDS] = {
+		[COUNT_REFUSED] = "refused",
 		[COUNT_DONE] = "done",[COUNT_DELETE] = "delete",[COUNT_RETRY] = "retry",
 		[COUNT_REPEAT] = "repeat",[COUNT_ERROR] = "error",[COUNT_FAILED] = "failed",
 		[COUNT_CANCELLED] = "cancelled",[COUNT_ACCEPTED] = "accepted",[COUNT_RELEASED] = "released"
 	};
 
+	return results[kind];
+}
+
+static void
+write_ended(const Metrics *metrics, StringInfo out)
+{
 	TypeFigures figures;
 
 	metrics_begin(out, "tasks_ended_total", "counter", "Results of tries that the database has stored.");
@@ -179,7 +186,7 @@ write_ended(const Metrics *metrics, StringInfo out)
 			appendStringInfoString(out, PREFIX "tasks_ended_total{");
 			appendStringInfoString(out, figures.labels);
 			appendStringInfoString(out, ",result=\"");
-			appendStringInfoString(out, results[kind]);
+			appendStringInfoString(out, metrics_result(kind));
 			appendStringInfoString(out, "\"}");
 			end_sample(out, figures.counts[kind]);
 		}

@@ -24,6 +24,9 @@ extern void metrics_sample(StringInfo out, const char *name, const char *labels,
 /* A value of seconds, given in microseconds. */
 extern void metrics_seconds(StringInfo out, const char *name, const char *labels, int64 us);
 
+/* The word for a result of a try. */
+extern const char *metrics_result(CountKind kind);
+
 /* All that metrics.h counts; handlers has the label of each handler. */
 extern void metrics_write(const Metrics *metrics, StringInfo out, char *const *handlers, int nhandlers);
 

@@ -360,7 +360,7 @@ AS $$
 	UNION ALL
 	SELECT CASE WHEN s.is_session THEN 'silent session' WHEN s.is_listener THEN 'listener in trouble'
 				WHEN s.is_worker THEN 'worker crashes' WHEN s.is_helper THEN 'helper in trouble' WHEN s.is_config THEN 'not reloaded'
-				WHEN s.is_notify THEN 'target in trouble'
+				WHEN s.is_notify THEN 'target in trouble' WHEN s.is_traces THEN 'traces in trouble'
 				ELSE 'broken handler' END, NULL,
 		   format('node "%s": %s', n.name, f.fault),
 		   CASE WHEN s.is_session THEN 'find out what holds up its backend, or the network to its node'
@@ -370,13 +370,14 @@ AS $$
 				WHEN s.is_worker THEN 'mend the program, or pause its types meanwhile: each crash costs its tasks a try; their errors have more of what it said'
 				WHEN s.is_config THEN 'twtasksd --config FILE --check-config says what is wrong; correct it, and reload again'
 				WHEN s.is_notify THEN 'messages about incidents do not arrive there, and are tried again for a day; tasks are not concerned'
+				WHEN s.is_traces THEN 'spans of tries do not arrive there, and are dropped; tasks are not concerned'
 				ELSE 'do what it says; its tasks wait meanwhile, and no try is counted' END
 	FROM twtasks_internal.living_nodes() n
 	CROSS JOIN LATERAL unnest(n.faults) f(fault)
 	CROSS JOIN LATERAL (SELECT f.fault ^@ 'session "' AS is_session,
 							   f.fault ~ '^listener(s:| ")' AS is_listener, f.fault ^@ 'helper "' AS is_helper,
 							   f.fault ^@ 'worker "' AS is_worker, f.fault ^@ 'configuration: ' AS is_config,
-							   f.fault ^@ 'notify ' AS is_notify) s
+							   f.fault ^@ 'notify ' AS is_notify, f.fault ^@ 'traces: ' AS is_traces) s
 	UNION ALL
 	SELECT 'silent node', n.next_tick, format('node "%s" should have ticked at %s', n.name, n.next_tick),
 		   'look at its log and its /health: it stands still, or its session "control" does, or another transaction locks its row'

@@ -44,6 +44,7 @@ AS $$
 		   ('not reloaded', 'ticket', NULL, '2 min'),
 		   ('helper in trouble', 'ticket', NULL, '2 min'),
 		   ('target in trouble', 'ticket', NULL, '2 min'),
+		   ('traces in trouble', 'ticket', NULL, '2 min'),
 		   ('silent session', 'ticket', NULL, '2 min'),
 		   ('silent node', 'ticket', NULL, '2 min'),
 		   ('node refused', 'ticket', NULL, '2 min'),

@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.refused_node;
 DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
-SELECT plan(86);
+SELECT plan(87);
 SELECT twtasks.is_enabled() \g /dev/null
 
 CREATE FUNCTION pg_temp.warned() RETURNS text
@@ -72,6 +72,8 @@ UPDATE twtasks.node SET faults = '{"session \"grab\" has not answered \"grab\" f
 SELECT matches(pg_temp.warned(), '^silent session: node ".*": session "grab" has not answered "grab" for 12 s$', 'a silent session');
 UPDATE twtasks.node SET faults = '{"notify target \"a\": could not send: HTTP 503"}' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^target in trouble: node ".*": notify target "a": could not send: HTTP 503$', 'a target that does not take messages');
+UPDATE twtasks.node SET faults = '{"traces: HTTP 503"}' WHERE incarnation = pg_temp.node();
+SELECT matches(pg_temp.warned(), '^traces in trouble: node ".*": traces: HTTP 503$', 'a receiver that does not take spans');
 UPDATE twtasks.node SET faults = '{"listener \"a\", partition 0 of topic \"t\": no right"}' WHERE incarnation = pg_temp.node();
 SELECT matches(pg_temp.warned(), '^listener in trouble: node ".*": listener "a", partition 0 of topic "t": no right$', 'a listener in trouble');
 UPDATE twtasks.node SET faults = '{"helper \"triggers\": was ended by signal 9 (Killed)"}' WHERE incarnation = pg_temp.node();

@@ -12,11 +12,13 @@
 #include "base/program.h"
 #include "workers/lib/helper_main.h"
 #include "workers/notify/notifier.h"
+#include "workers/notify/traces.h"
 
 #define USAGE \
 	"twtasks-notify sends the incidents of a twtasks database to pagers, chats and webhooks.\n" \
 	"It is started by twtasksd, for \"notify\" in its configuration.\n\n" \
-	"Usage: twtasks-notify [--check | --help | --version]\n"
+	"Usage: twtasks-notify [--check | --help | --version]\n" \
+	"       twtasks-notify traces [--check]\n"
 
 typedef struct Notify
 {
@@ -75,5 +77,7 @@ main(int argc, char **argv)
 		.leave = leave
 	};
 
+	if (argc > 1 && strcmp(argv[1], "traces") == 0)
+		return traces_main(argc - 1, argv + 1);
 	return helper_main(&use, argc, argv);
 }

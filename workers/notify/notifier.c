@@ -262,14 +262,14 @@ end_heartbeat(Sending *heartbeat, bool is_sent, const char *answer)
 }
 
 static void
-on_sent(void *arg, bool is_sent, const char *answer)
+on_sent(void *arg, const NotifyAnswer *answer)
 {
 	Sending    *sending = arg;
 
 	if (sending->target == NULL)
-		end_heartbeat(sending, is_sent, answer);
+		end_heartbeat(sending, notify_was_sent(answer), answer->text);
 	else
-		on_command(arg, is_sent, answer);
+		on_command(arg, notify_was_sent(answer), answer->text);
 }
 
 /* ---- lines of the sidecar ---- */

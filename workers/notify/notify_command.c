@@ -30,7 +30,7 @@ typedef struct Command
 	LoopTimer  *timer;
 	pid_t		pid;
 	int64		end_us;
-	NotifyDone	done;
+	NotifyCommandDone done;
 	void	   *arg;
 } Command;
 
@@ -121,7 +121,7 @@ on_look(void *arg)
 }
 
 bool
-notify_command(Loop *loop, char *const *argv, const char *input, NotifyDone done, void *arg)
+notify_command(Loop *loop, char *const *argv, const char *input, NotifyCommandDone done, void *arg)
 {
 	int			in = text_file(input);
 	pid_t		pid = start(argv, in);

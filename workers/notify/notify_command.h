@@ -14,13 +14,15 @@
 #define TWT_NOTIFY_COMMAND_H
 
 #include "base/loop.h"
-#include "workers/notify/notify_send.h"
+
+/* answer: what became of the program. */
+typedef void (*NotifyCommandDone) (void *arg, bool is_sent, const char *answer);
 
 /*
  * Starts the program.  False: it could not be started, for want of processes or
  * descriptors; else done(arg, ...) is called once, later.
  */
 extern bool notify_command(Loop *loop, char *const *argv, const char *input,
-						   NotifyDone done, void *arg) MUSTCHECK;
+						   NotifyCommandDone done, void *arg) MUSTCHECK;
 
 #endif							/* TWT_NOTIFY_COMMAND_H */

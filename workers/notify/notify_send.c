@@ -17,8 +17,8 @@
 #define TIMEOUT_MS 10000L
 #define CONNECT_TIMEOUT_MS 5000L
 
-/* Bytes of an answer that are kept, and that are read. */
-#define ANSWER_MAX 500
+/* Bytes of an answer in its text, and that are read. */
+#define TEXT_MAX 500
 #define READ_MAX (64 * 1024)
 
 #define KEPT 10
@@ -46,8 +46,8 @@ on_body(char *bytes, size_t size, size_t n, void *arg)
 
 	n *= size;
 	request->received += n;
-	if (request->answer.len < ANSWER_MAX)
-		appendBinaryStringInfo(&request->answer, bytes, (int) Min(n, (size_t) (ANSWER_MAX - request->answer.len)));
+	if (request->answer.len < NOTIFY_BODY_MAX)
+		appendBinaryStringInfo(&request->answer, bytes, (int) Min(n, (size_t) (NOTIFY_BODY_MAX - request->answer.len)));
 	return request->received > READ_MAX ? 0 : n;
 }
 
@@ -59,20 +59,30 @@ free_request(Request *request)
 	pfree(request);
 }
 
+bool
+notify_was_sent(const NotifyAnswer *answer)
+{
+	return answer->status >= 200 && answer->status < 300;
+}
+
 static void
 on_done(void *arg, CURL * easy, CURLcode code)
 {
 	Request    *request = arg;
 	NotifySender *sender = request->sender;
-	long		status = 0;
-	char	   *answer;
+	NotifyAnswer answer = {.body = request->answer.data};
+	curl_off_t	again_s = 0;
+	char	   *text;
 
-	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-	answer = status == 0 ? pstrdup(request->error[0] != '\0' ? request->error : curl_easy_strerror(code)) :
-		psprintf("HTTP %ld%s%s", status, request->answer.len > 0 ? ": " : "", request->answer.data);
+	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer.status);
+	curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &again_s);
+	text = answer.status == 0 ? pstrdup(request->error[0] != '\0' ? request->error : curl_easy_strerror(code)) :
+		psprintf("HTTP %ld%s%.*s", answer.status, request->answer.len > 0 ? ": " : "", TEXT_MAX, request->answer.data);
+	answer.text = text;
+	answer.again_us = SECONDS_TO_US((int64) again_s);
 	http_client_put(sender->client, easy);
-	sender->done(request->arg, status >= 200 && status < 300, answer);
-	pfree(answer);
+	sender->done(request->arg, &answer);
+	pfree(text);
 	free_request(request);
 }
 
@@ -112,6 +122,8 @@ add_headers(Request *request, const NotifyRequest *what)
 		add_header(request, psprintf("Authorization: %s %s", what->scheme, what->secret));
 	if (what->keys != NULL)
 		add_signature(request, what);
+	for (int i = 0; what->headers != NULL && what->headers[i] != NULL; i++)
+		add_header(request, pstrdup(what->headers[i]));
 }
 
 static void

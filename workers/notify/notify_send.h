@@ -3,7 +3,7 @@
  * notify_send.h
  *		Requests with a message: sent and answered.
  *
- *		from: notifier.c			to: http_client.h
+ *		from: notifier.c, trace_export.c			to: http_client.h
  *
  * A request takes 10 s at most.  An answer 2xx means that the message was received.
  *
@@ -25,10 +25,25 @@ typedef struct NotifyRequest
 	const char *secret;			/* behind the scheme */
 	const HttpKeys *keys;		/* NULL: not signed */
 	const char *id;				/* webhook-id */
+	char	   *const *headers; /* further ones, as NAME: VALUE; NULL: none */
 } NotifyRequest;
 
-/* answer: HTTP and the status with the beginning of the body, or why there is none. */
-typedef void (*NotifyDone) (void *arg, bool is_sent, const char *answer);
+typedef struct NotifyAnswer
+{
+	long		status;			/* 0: there is no answer */
+	const char *text;			/* HTTP and the status with the beginning of
+								 * the body, or why there is none */
+	const char *body;			/* its beginning */
+	int64		again_us;		/* Retry-After; 0: none */
+} NotifyAnswer;
+
+typedef void (*NotifyDone) (void *arg, const NotifyAnswer *answer);
+
+/* Whether the status is 2xx. */
+extern bool notify_was_sent(const NotifyAnswer *answer);
+
+/* An answer is kept up to so many bytes. */
+#define NOTIFY_BODY_MAX 4096
 
 extern NotifySender *notify_sender_new(Loop *loop, NotifyDone done);
 
