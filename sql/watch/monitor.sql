@@ -115,7 +115,7 @@ $$;
  *		is_news			whether there are new ones since the last call
  *
  * Writes		twtasks.monitor_look, twtasks.monitor_type
- * Locks		rows
+ * Locks		an advisory lock: no count is replaced by one that began before it
  */
 CREATE FUNCTION twtasks_internal.monitor_tasks(OUT errors bigint, OUT stuck bigint, OUT is_news boolean)
 RETURNS record
@@ -126,7 +126,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	cap CONSTANT integer := 10000;
-	moment CONSTANT timestamptz := twtasks.clock();
+	moment timestamptz;
 	before twtasks.monitor_look;
 	look twtasks.monitor_look;
 	in_queue boolean;
@@ -137,6 +137,8 @@ BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN;
 	END IF;
+	PERFORM pg_advisory_xact_lock(hashtextextended('twtasks.monitor', 0));
+	moment := twtasks.clock();
 	SELECT m.* INTO before FROM twtasks.monitor_look m;
 	DELETE FROM twtasks.monitor_type;
 	WITH counted AS MATERIALIZED (
