@@ -68,10 +68,23 @@ broken_off()
 	cat "$place/ended"
 }
 
+# Logs of a test that failed, and of others
+logs()
+{
+	mkdir "$output/tap"
+	printf '%s\n' 'test/t/1.pl: a claim' 'test/t/1.pl: broke off: ok 2' >"$output/tap.failures"
+	seq 40 >"$output/tap/1_main.log"
+	touch -d 'last year' "$output/tap/1_main.log"
+	seq 41 42 | tee "$output/tap/regress_log_1" >"$output/tap/regress_log_1_more"
+	touch "$output/tap/1_more_main.log" "$output/tap/1_more.1.a.log" "$output/tap/2.1.a.log"
+	show_logs
+}
+
 {
 	skips | count | says skips 'test/t/1.pl\tnot built' 'test/t/2.pl\tnot installed' 'test/t/2.pl\tnot there' '1 0 3'
 	permitted | says 'allowed skips' one.pl one_more.pl
 	WITH_THREE=no permitted | says 'allowed skips of a build' one.pl one_more.pl three.pl
 	hanging | count | says 'a test that hangs' "$place/hangs: broke off: ok 1 - begins" '1 1 0'
+	logs | says 'the logs of a failure' '-- regress_log_1' 41 42 '-- 1_main.log' "$(seq 11 40)"
 	broken_off | says 'a signal' 143 ended
 } | breaches
