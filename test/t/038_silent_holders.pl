@@ -83,7 +83,7 @@ sub check
 		sub { $node->tasks("status <> 'DONE'") == 1 },
 		"$case: all other tasks are done", PATIENCE);
 	note(sprintf '%s: after %.1f s', $case, took());
-	like($sidecar->log($from), qr/its session is given up \(backend $pid\)/, "$case: the session was given up");
+	ok($sidecar->wait_for_log(qr/its session is given up \(backend $pid\)/, undef, $from), "$case: the session was given up");
 	is($node->status_of($task), $sub_type eq 'finish' ? 'PROCESSING' : 'SUBMITTED',
 		"$case: nothing is known of the task");
 	$holder->close;

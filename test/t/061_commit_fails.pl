@@ -68,6 +68,8 @@ foreach my $type (qw(PAY PAY_LIMITED))
 	wait_ok(
 		sub { $node->tasks("type = '$type' AND status = 'DONE'") == @others },
 		"$type: the other tasks are done");
+	# The database knows the end of a task before the log does.
+	$sidecar->wait_for_log(qr/given up.*task=\Q$second\E/);
 	is( scalar(() = $sidecar->log =~ /ERROR .*given up.*task=\Q$second\E/g),
 		1,
 		"$type: the log has one line about the end of the task");
