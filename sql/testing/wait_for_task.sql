@@ -60,7 +60,16 @@ BEGIN
 		FROM twtasks.tasks t WHERE t.id = wait_for_task.id;
 		IF NOT FOUND AND NOT is_last_look THEN
 			-- It may have finished in the first partition of the history, which another
-			-- session made meanwhile.  This session learns of that at its next new lock.
+			-- session made meanwhile.  Its commit shows the task, then tells of the
+			-- partition, then frees its lock.  This session learns of that at its next
+			-- new lock.
+			WHILE clock_timestamp() < until
+				AND EXISTS (SELECT FROM pg_locks l
+							WHERE l.relation = 'twtasks.finished_task'::regclass AND l.mode = 'ShareUpdateExclusiveLock'
+							  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+							  AND l.granted AND l.pid <> pg_backend_pid()) LOOP
+				PERFORM pg_sleep(0.005);
+			END LOOP;
 			PERFORM FROM twtasks.cleaning;
 			is_last_look := true;
 			CONTINUE;
