@@ -167,7 +167,18 @@ $first_reader->query('COMMIT');
 $first_reader->close;
 is($new->query('SELECT count(*) FROM twtasks.finished_task_other'), 0, 'all of them finish in the partition of their day');
 is($first->stop, 0, 'its sidecar stops in order');
-$new->close;
+
+# A commit that has shown its rows may not have told of its partition yet.
+my $commit = TwTasks::Session->new($node->connstr('new'));
+my $waiter = TwTasks::Session->new($node->connstr('new'));
+my $waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND pid = " . $waiter->backend_pid;
+
+$commit->query('BEGIN; LOCK TABLE ONLY twtasks.finished_task IN SHARE UPDATE EXCLUSIVE MODE');
+$waiter->send("SELECT twtasks.wait_for_task('00000000-0000-7000-8000-000000000000', timeout => '1 h')");
+wait_ok(sub { $new->query($waits) == 1 }, 'a wait lets a session with a new partition end its commit');
+$commit->query('COMMIT');
+like($waiter->receive, qr/does not exist/, '... and looks again then');
+$_->close foreach $commit, $waiter, $new;
 
 is(scalar(() = slurp_file($node->logfile) =~ /deadlock detected/g),
 	0, 'no deadlock was detected');
