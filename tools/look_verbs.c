@@ -35,6 +35,9 @@ static const char *const list_params[] = {"status", "type", "bucket", "key", "ke
 static const char why_sql[] = "SELECT w.* FROM twtasks.why(" SQL_TASK_ID ") w";
 static const char advice_sql[] =
 "SELECT a.value ->> 'do' AS remedy, a.value ->> 'sql' AS command FROM jsonb_array_elements($1::jsonb) a";
+static const char unknown_sql[] =
+"SELECT u.* FROM twtasks.unknown_outcomes u WHERE" SQL_FITS("u.type", "$1") "ORDER BY u.lost_at DESC, u.id LIMIT coalesce($2::integer, 50)";
+static const char *const unknown_params[] = {"type", "max", NULL};
 static const char state_sql[] =
 "SELECT t.id, t.version, t.type, t.status, t.tries, t.error FROM twtasks.tasks t WHERE t.id =" SQL_TASK_ID;
 static const char *const task_params[] = {"ID", "key", NULL};
@@ -123,6 +126,56 @@ why_run(Ctl *ctl)
 			print_advice(ctl, advice);
 		pfree(sentence);
 	}
+	PQclear(rows);
+	return CTL_DONE;
+}
+
+/* ---- unknown ---- */
+
+/* Verbs that show the task before they ask; HELD: the task was in ERROR before. */
+static void
+print_decision(const PGresult *rows, int row)
+{
+	const char *id = show_value(rows, row, "id");
+	bool		is_held = strcmp(show_value(rows, row, "status"), "HELD") == 0;
+
+	printf("  if it has happened:      twtasksctl %s %s --reason '...'\n", is_held ? "cancel" : "fail", id);
+	printf("  if it has not happened:  twtasksctl %s %s --reason '...'\n", is_held ? "release --run-after now" : "resume", id);
+}
+
+static void
+print_unknown(const PGresult *rows, int row)
+{
+	char	   *type = show_text(rows, row, "type");
+	char	   *key = show_text(rows, row, "key");
+	char	   *node = show_text(rows, row, "node");
+	char	   *why = show_text(rows, row, "why");
+	char	   *late = show_text(rows, row, "late_result");
+
+	printf("%s of type %s%s%s: lost at %.19s%s%s: %s\n", show_value(rows, row, "id"), type, *key ? ", key " : "", key,
+		   show_value(rows, row, "lost_at"), *node ? " on node " : "", node, why);
+	if (*late)
+		printf("  its result came too late, at %.19s: %s\n", show_value(rows, row, "late_at"), late);
+	print_decision(rows, row);
+	pfree(type);
+	pfree(key);
+	pfree(node);
+	pfree(why);
+	pfree(late);
+}
+
+int
+unknown_run(Ctl *ctl)
+{
+	PGresult   *rows = ctl_ask(ctl, unknown_sql, unknown_params);
+
+	if (ctl->is_json)
+		show_rows(ctl, rows);
+	else if (PQntuples(rows) == 0)
+		puts("no task waits whose outcome is unknown");
+	else
+		for (int row = 0; row < PQntuples(rows); row++)
+			print_unknown(rows, row);
 	PQclear(rows);
 	return CTL_DONE;
 }

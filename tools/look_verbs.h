@@ -16,6 +16,9 @@ extern int	list_run(struct Ctl *ctl);
 /* Why a task does not run, and what would change that. */
 extern int	why_run(struct Ctl *ctl);
 
+/* Tasks of unknown outcome, and the verbs that decide on each. */
+extern int	unknown_run(struct Ctl *ctl);
+
 /* Waits until a task is over; done if it is DONE. */
 extern int	wait_run(struct Ctl *ctl);
 

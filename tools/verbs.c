@@ -165,6 +165,7 @@ const Verb	verbs[] = {
 		.sql = "SELECT g.shape, g.tasks, g.capped, to_jsonb(g.types) AS types, g.first_seen, g.last_seen, g.example, g.example_error"
 		" FROM twtasks.error_groups(coalesce($1, '*'), coalesce($2::integer, 50)) g",
 	.params = {"type", "max"}},
+	{"unknown", LOOK, "", "lists tasks whose outcome nobody knows, and what to type to decide on each", errors_options, VIEWER, .run = unknown_run},
 	{"incidents", LOOK, "", "lists the troubles of now, or of all times", incidents_options, VIEWER,
 		.sql = "SELECT i.id, i.key, i.severity, i.state, i.opened, i.resolved, i.count, i.summary, i.detail, i.hint, i.silenced_until"
 		" FROM twtasks.incidents i WHERE i.resolved IS NULL OR $1::text IS NOT NULL ORDER BY i.id DESC LIMIT coalesce($2::integer, 50)",

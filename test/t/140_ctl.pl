@@ -66,6 +66,7 @@ my %verbs = (
 	top => [ 'viewer', 0, '--type', 'FAILS|*' ],
 	silence => [ 'operator', 0, 'PAYOUT|*', '2h', '--reason', 'maintenance' ],
 	acknowledge => [ 'operator', 0, 'error/FAILS|ACME', '--reason', 'a test' ],
+	unknown => [ 'viewer', 0, '--type', 'FAILS|*' ],
 	'what-if' => [ 'viewer', 0, 'STEADY', 15 ],
 	audit => [ 'viewer', 0, '--since', '1h' ],
 	nodes => [ 'viewer', 0 ],
@@ -76,7 +77,7 @@ my %verbs = (
 	bucket => [ 'operator', 0, 'pictures', '--concurrency', 2 ],
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
-my @order = qw(status doctor why list show life errors incidents top what-if audit nodes wait add resume reschedule cancel fail hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
+my @order = qw(status doctor why list show life errors unknown incidents top what-if audit nodes wait add resume reschedule cancel fail hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
 my ($help) = $super->ends(0, ['--help']);

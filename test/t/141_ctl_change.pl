@@ -115,6 +115,53 @@ is($status, 0, 'a change while others add tasks');
 like($said, qr/would hold 3 tasks.*\n?3 changed/s, 'it changes the tasks that it showed');
 is($node->tasks("type = 'LATE' AND status = 'SUBMITTED'"), 2, 'and no task that came later');
 
+# ---- unknown outcomes ----
+
+sub decisions
+{
+	my ($id) = @_;
+	my ($text) = $ctl->ends(0, [ 'unknown', '--type', 'LOST' ]);
+
+	return $text =~ /^\Q$id\E .*\n(?:  its .*\n)?  if it has happened:      twtasksctl (.*)\n  if it has not happened:  twtasksctl (.*)$/m;
+}
+
+# Does what unknown says.
+sub decide
+{
+	my ($command) = @_;
+
+	$command =~ s/ --reason '...'$//;
+	return $ctl->ends(0, [ split(/ /, $command), '--yes', '--reason', 'asked the bank' ], $command);
+}
+
+my ($text) = $ctl->ends(0, ['unknown']);
+is($text, "no task waits whose outcome is unknown\n", 'no unknown outcome');
+my @lost = map { $node->add_task('LOST', key => "lost $_") } 1 .. 3;
+my $incarnation = $node->value("SELECT twtasks_internal.start_node('gone')");
+
+$node->value(<<"SQL");
+	SELECT twtasks_internal.grab_tasks(ARRAY(SELECT id FROM twtasks.tasks WHERE type = 'LOST'), '{0,0,0}', $incarnation, 1, '{60000,60000,60000}', '{error,error,error}');
+	UPDATE twtasks.task SET deadline = clock_timestamp() - interval '1 s' WHERE type = 'LOST';
+	SELECT twtasks_internal.recover_tasks();
+	SELECT twtasks_internal.finish_tasks(ARRAY['$lost[0]'::uuid], '{1}', '{done}', '{0}', '{paid}', $incarnation, 2);
+	SELECT twtasks.hold_task('$lost[2]', 2, 'ask first');
+	SELECT twtasks_internal.end_node($incarnation);
+SQL
+is(scalar @{ $ctl->json(0, [ 'unknown', '--type', 'LOST' ]) }, 3, 'unknown outcomes');
+is(scalar @{ $ctl->json(0, [ 'unknown', '--type', 'OTHER*' ]) }, 0, 'of one type');
+($text) = $ctl->ends(0, ['unknown']);
+like($text, qr/^\Q$lost[0]\E of type LOST, key lost 1: lost at \S+ \S+ on node gone: its deadline passed without a result\n  its result came too late, at .*: done: paid$/m,
+	'which task, and what is known of it');
+my ($happened) = decisions($lost[0]);
+my (undef, $not_happened) = decisions($lost[1]);
+my (undef, $held) = decisions($lost[2]);
+
+($out) = $ctl->ends(1, [ split(/ /, $happened =~ s/ --reason.*//r), @$reason ], 'the verb shows the task and asks');
+like($out, qr/^would fail \Q$lost[0]\E .*Continue/, 'as the others do');
+decide($_) foreach $happened, $not_happened, $held;
+is($node->value("SELECT string_agg(status::text, ' ' ORDER BY key) FROM twtasks.tasks WHERE type = 'LOST'"), 'FAILED WAITING WAITING', 'each is decided');
+is(scalar @{ $ctl->json(0, ['unknown']) }, 0, 'and none is left');
+
 # ---- wait, why, list ----
 
 (undef, $err) = $ctl->ends(1, [ 'wait', $race ], 'a cancelled task is over');
