@@ -77,6 +77,8 @@ typedef struct Change
 	const char *values[VERB_PARAMS];
 	Outcome		outcomes[RESULTS_MAX];
 	int			noutcomes;
+	int64		committed;		/* tasks, whatever became of them */
+	char		progress[512];	/* told if the rest fails: what is committed */
 } Change;
 
 static int64
@@ -226,6 +228,21 @@ add_outcomes(Change *change, const PGresult *rows)
 	}
 }
 
+/* Says what is committed, for the message if the next transaction fails. */
+static void
+note_progress(Change *change, int64 tasks)
+{
+	char	   *end = change->progress;
+	char	   *limit = change->progress + sizeof(change->progress);
+
+	end += snprintf(end, limit - end, "Committed before: " INT64_FORMAT " of " INT64_FORMAT " tasks", change->committed, tasks);
+	for (int n = 0; n < change->noutcomes && end < limit; n++)
+		end += snprintf(end, limit - end, "%s" INT64_FORMAT " %s", n ? ", " : ": ", change->outcomes[n].tasks, change->outcomes[n].result);
+	if (end < limit)
+		snprintf(end, limit - end, ".\nhint: twtasksctl audit --since 5min has them; the same verb again shows what is left");
+	session_note(change->ctl->session, change->progress);
+}
+
 /* The tasks of a row of the preview, some in each transaction. */
 static void
 change_group(Change *change, const PGresult *preview, int row)
@@ -243,8 +260,10 @@ change_group(Change *change, const PGresult *preview, int row)
 
 		snprintf(from, sizeof(from), INT64_FORMAT, done + 1);
 		snprintf(until, sizeof(until), INT64_FORMAT, done + BATCH);
+		note_progress(change, total(preview));
 		rows = session_ask(change->ctl->session, change_sql, 16, change->values);
 		add_outcomes(change, rows);
+		change->committed += Min(BATCH, tasks - done);
 		PQclear(rows);
 	}
 }
@@ -319,6 +338,7 @@ change_many(Change *change)
 		confirm(ctl);
 	for (int row = 0; row < PQntuples(preview); row++)
 		change_group(change, preview, row);
+	session_note(ctl->session, NULL);
 	return finish(change, preview);
 }
 

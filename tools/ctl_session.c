@@ -33,6 +33,7 @@ struct Session
 	char		timeout[32];	/* time limit of a statement, in ms */
 	int64		timeout_us;
 	const char *role;
+	const char *note;			/* for failures; NULL: none */
 };
 
 static const char begin[] = "BEGIN";
@@ -100,14 +101,17 @@ refuse(const Session *session, const PGresult *result)
 	print_field(result, PG_DIAG_MESSAGE_DETAIL, "detail: ");
 	print_field(result, PG_DIAG_MESSAGE_HINT, "hint: ");
 	print_advice(session, state);
+	if (session->note != NULL)
+		fprintf(stderr, "%s\n", session->note);
 	exit(status_of(state));
 }
 
 static void
 lose(const Session *session, const char *sql, const char *why)
 {
-	ctl_fail(CTL_NO_DATABASE, "lost the connection to the database: %s%s", why,
-			 sql == commit ? "\nIt is not known whether the last statement took effect: look before you repeat it." : "");
+	ctl_fail(CTL_NO_DATABASE, "lost the connection to the database: %s%s%s%s", why,
+			 sql == commit ? "\nIt is not known whether the last statement took effect: look before you repeat it." : "",
+			 session->note ? "\n" : "", session->note ? session->note : "");
 }
 
 /* ---- Statements ---- */
@@ -247,6 +251,12 @@ void
 session_need(Session *session, const char *role)
 {
 	session->role = role;
+}
+
+void
+session_note(Session *session, const char *words)
+{
+	session->note = words;
 }
 
 void

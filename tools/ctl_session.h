@@ -36,6 +36,9 @@ extern void session_close(Session *session);
 /* The role that what follows needs, for messages. */
 extern void session_need(Session *session, const char *role);
 
+/* Words that follow the message if a statement fails, and are read then; NULL: none. */
+extern void session_note(Session *session, const char *words);
+
 /* The values are of type text, or NULL. */
 extern PGresult *session_ask(Session *session, const char *sql, int nvalues,
 							 const char *const *values);
