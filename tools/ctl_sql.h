@@ -28,4 +28,11 @@
 #define SQL_FITS(column, n) " CASE WHEN " n "::text IS NULL THEN true" \
 	" WHEN right(" n ", 1) = '*' THEN starts_with(" column ", left(" n ", -1)) ELSE " column " = " n " END "
 
+/* The minutes that sidecars told of lately, each with the seconds of them all. */
+#define SQL_RECENT " (SELECT w.*, greatest(extract(epoch FROM max(w.at + w.step) OVER () - min(w.at) OVER ()), 60) AS seconds" \
+	" FROM twtasks.flow w WHERE w.at >= (SELECT twtasks.clock()) - interval '5 minutes' AND w.step < interval '1 hour') "
+
+/* How often that was, per minute. */
+#define SQL_PER_MINUTE(count) " round(sum(" count ") * 60 / max(l.seconds), 1) "
+
 #endif							/* TWT_CTL_SQL_H */

@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "tools/ctl_show.h"
+#include "tools/ctl_sql.h"
 #include "tools/status_verb.h"
 
 #define RED "\033[31;1m"
@@ -18,10 +19,14 @@
 static const char summary_sql[] =
 "SELECT current_database()::text AS database, a.environment,"
 " (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'twtasks') AS extension,"
+" (SELECT n.name FROM twtasks.nodes n WHERE n.leads LIMIT 1) AS leader,"
 " (SELECT count(*) FROM twtasks.nodes n WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease) AS nodes,"
 " m.at AS counted, extract(epoch FROM m.age)::integer AS counted_seconds_ago, m.waiting, m.submitted, m.processing, m.errors, m.held,"
-" m.capped, m.stuck, extract(epoch FROM twtasks.clock() - m.oldest_submitted)::integer AS oldest_seconds"
-" FROM twtasks.adoption_state a LEFT JOIN twtasks.monitor m ON true";
+" m.capped, m.stuck, extract(epoch FROM twtasks.clock() - m.oldest_submitted)::integer AS oldest_seconds,"
+" f.started_per_minute, f.done_per_minute, f.failed_per_minute, f.retried_per_minute"
+" FROM twtasks.adoption_state a LEFT JOIN twtasks.monitor m ON true"
+" CROSS JOIN (SELECT" SQL_PER_MINUTE("l.started") "AS started_per_minute," SQL_PER_MINUTE("l.done") "AS done_per_minute,"
+SQL_PER_MINUTE("l.failed + l.errors") "AS failed_per_minute," SQL_PER_MINUTE("l.retried") "AS retried_per_minute FROM" SQL_RECENT "l) f";
 
 static const char wrong_sql[] =
 "SELECT w.warning, w.since, w.detail, w.hint FROM twtasks.warnings w"
@@ -77,16 +82,19 @@ print_summary(const PGresult *summary)
 {
 	char	   *database = show_text(summary, 0, "database");
 	char	   *environment = show_text(summary, 0, "environment");
+	char	   *leader = show_text(summary, 0, "leader");
 	const char *nodes = show_value(summary, 0, "nodes");
 
-	printf("%s (%s)   extension %s   %s %s   ", database, *environment ? environment : "no environment",
-		   show_value(summary, 0, "extension"), nodes, strcmp(nodes, "1") == 0 ? "node" : "nodes");
+	printf("%s (%s)   extension %s   %s %s, %s%s   ", database, *environment ? environment : "no environment",
+		   show_value(summary, 0, "extension"), nodes, strcmp(nodes, "1") == 0 ? "node" : "nodes",
+		   *leader ? "leader " : "no leader", leader);
 	if (show_value(summary, 0, "counted"))
 		printf("counted %s s ago\n", show_value(summary, 0, "counted_seconds_ago"));
 	else
 		puts("never counted");
 	pfree(database);
 	pfree(environment);
+	pfree(leader);
 }
 
 static void
@@ -103,6 +111,20 @@ print_counts(const PGresult *summary)
 	puts("");
 }
 
+/* The last five minutes; nothing if no sidecar has told of them. */
+static void
+print_rates(const PGresult *summary)
+{
+	if (show_value(summary, 0, "started_per_minute") == NULL)
+		return;
+	fputs("per minute:   ", stdout);
+	print_count(summary, "started", "started_per_minute");
+	print_count(summary, "done", "done_per_minute");
+	print_count(summary, "failed", "failed_per_minute");
+	print_count(summary, "retried", "retried_per_minute");
+	puts("");
+}
+
 static void
 print_status(const Ctl *ctl, const PGresult *summary, const PGresult *wrong)
 {
@@ -112,6 +134,7 @@ print_status(const Ctl *ctl, const PGresult *summary, const PGresult *wrong)
 	if (PQntuples(wrong) == 0)
 		printf("%sOK%s     nothing is wrong\n", ctl->has_color ? GREEN : "", ctl->has_color ? PLAIN : "");
 	print_counts(summary);
+	print_rates(summary);
 }
 
 /* The summary, with one more member. */

@@ -178,9 +178,8 @@ const Verb	verbs[] = {
 		" sum(c.tasks) FILTER (WHERE c.status = 'HELD') AS held, sum(c.retrying) AS retrying,"
 		" min(c.oldest) FILTER (WHERE c.status = 'SUBMITTED') AS oldest_submitted, sum(c.tasks) AS tasks"
 		" FROM twtasks.monitor_type c GROUP BY c.type) m"
-		" LEFT JOIN (SELECT l.type, round(sum(l.done) / 5.0, 1) AS done_per_minute, round(sum(l.failed + l.errors) / 5.0, 1) AS failed_per_minute,"
-		" round(sum(l.retried) / 5.0, 1) AS retried_per_minute"
-		" FROM twtasks.flow l WHERE l.at >= (SELECT twtasks.clock()) - interval '5 minutes' AND l.step < interval '1 hour' GROUP BY l.type) f USING (type)"
+		" LEFT JOIN (SELECT l.type," SQL_PER_MINUTE("l.done") "AS done_per_minute," SQL_PER_MINUTE("l.failed + l.errors") "AS failed_per_minute,"
+		SQL_PER_MINUTE("l.retried") "AS retried_per_minute FROM" SQL_RECENT "l GROUP BY l.type) f USING (type)"
 		" WHERE" SQL_FITS("m.type", "$1") " ORDER BY m.tasks DESC, m.type LIMIT coalesce($2::integer, 50)",
 	.params = {"type", "max"}},
 	{"what-if", LOOK, "NAME CONCURRENCY", "says what would happen if a limit had another concurrency", what_if_options, VIEWER,
@@ -194,7 +193,7 @@ const Verb	verbs[] = {
 		" ORDER BY a.id DESC LIMIT coalesce($2::integer, 50)",
 	.params = {"since", "max"}},
 	{"nodes", LOOK, "", "lists the sidecars", NULL, VIEWER,
-		.sql = "SELECT n.name, n.incarnation, n.started, n.heartbeat, n.ended, to_jsonb(n.buckets) AS buckets, to_jsonb(n.types) AS types"
+		.sql = "SELECT n.name, n.incarnation, n.started, n.heartbeat, n.ended, to_jsonb(n.buckets) AS buckets, to_jsonb(n.types) AS types, n.leads"
 	" FROM twtasks.nodes n ORDER BY n.ended DESC NULLS FIRST, n.name"},
 	{"wait", LOOK, "[ID]", "waits until a task is over; done if it is DONE", wait_options, VIEWER, .run = wait_run},
 	{"resume", CHANGE, "[ID]", "runs tasks again that are in ERROR, or now", change_options, OPERATOR, "reason", .run = change_run},

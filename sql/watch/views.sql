@@ -80,7 +80,8 @@ CREATE VIEW twtasks.stats AS
 COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status; see count_tasks()';
 
 CREATE VIEW twtasks.nodes AS
-	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended, n.buckets, n.types
+	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended, n.buckets, n.types,
+		   n.leads AND n.ended IS NULL AND n.heartbeat > (SELECT clock_timestamp()) - n.lease AS leads
 	FROM twtasks.node n;
 COMMENT ON VIEW twtasks.nodes IS 'Sidecars, running and recently ended';
 

@@ -115,12 +115,13 @@ foreach my $verb (@order)
 my $status = $ctl{viewer}->json(4, ['status']);
 
 is($status->{nodes}, 1, 'status counts nodes, as a number');
+is($status->{leader}, 'a', 'status names the node that leads');
 is($status->{errors}, 1, 'status has the leader\'s count');
 ok((grep { $_->{warning} eq 'tasks in ERROR' && $_->{hint} =~ /twtasksctl errors/ } @{ $status->{wrong} }),
 	'status says that tasks are in ERROR, and what to type');
 my ($text) = $ctl{viewer}->ends(4, ['status']);
 
-like($text, qr/^postgres \(no environment\).*1 node .*^WRONG  tasks in ERROR: 1 .*^       try: twtasksctl errors$/ms,
+like($text, qr/^postgres \(no environment\).*1 node, leader a   .*^WRONG  tasks in ERROR: 1 .*^       try: twtasksctl errors$/ms,
 	'status in words');
 unlike($text, qr/\033/, 'no colours beside a terminal');
 my $listed = $ctl{viewer}->json(0, [ 'list', '--type', 'FAILS|*' ]);
@@ -212,4 +213,22 @@ once_ok(sub {
 		return Time::HiRes::time() - $begin < 1;
 	}, 'status takes less than a second');
 is($sidecar->stop, 0, 'the sidecar stops in order');
+
+# ---- rates, and no leader ----
+
+$node->value('TRUNCATE twtasks.flow');
+my $quiet = $ctl{viewer}->json(4, ['status']);
+is($quiet->{leader}, undef, 'nobody leads');
+is($quiet->{started_per_minute}, undef, 'no rates before a sidecar has told of a minute');
+($text) = $ctl{viewer}->ends(4, ['status']);
+like($text, qr/0 nodes, no leader /, 'nobody leads, in words');
+unlike($text, qr/per minute/, 'no rates in words either');
+# Two nodes told of three minutes each.
+$node->value("SELECT twtasks_internal.note_flow(n, twtasks.clock() - m * interval '1 minute', 60000, '{default}', '{RATED}', ARRAY[30, 15, 3, 6, 9, 0, 0],"
+		. ' array_fill(NULL::bigint, ARRAY[21]), array_fill(NULL::bigint, ARRAY[21])) FROM generate_series(-2, -1) n, generate_series(1, 3) m');
+my $rates = $ctl{viewer}->json(4, ['status']);
+cmp_ok(abs($rates->{"$_->[0]_per_minute"} - $_->[1]), '<', $_->[1] / 5, "status: $_->[0] per minute")
+	foreach [ started => 60 ], [ done => 30 ], [ failed => 18 ], [ retried => 18 ];
+($text) = $ctl{viewer}->ends(4, ['status']);
+like($text, qr/^per minute:   started \S+   done \S+   failed \S+   retried \S+/m, 'in words');
 done_testing();
