@@ -76,8 +76,9 @@ $$;
  * twtasks_internal.warned_incidents()
  *
  *		The rows of twtasks.warnings as incidents, one for each warning and object.
- *		The object is the first name in quotes, or the words before a colon.  An error
- *		of a task stays in the database.
+ *		The object is the first name in quotes, or the words before a colon.  Words of
+ *		programs, functions and other extensions may quote a task, so they stay in the
+ *		database: the text ends before them.
  *
  * Returns
  *		as find_incidents()
@@ -91,9 +92,19 @@ AS $$
 	SELECT w.warning, w.object, count(*), w.warning || coalesce(': ' || min(w.text), ''),
 		   CASE WHEN count(*) > 1 THEN format('%s and %s more', min(w.text), count(*) - 1) END, min(w.hint)
 	FROM (SELECT v.warning, t.text, v.hint,
-				 coalesce(substring(t.text FROM '^[^":]*"([^"]*)"'), substring(t.text FROM '^([^": ]{1,100}):'), '') AS object
+				 coalesce(substring(v.detail FROM '^[^":]*"([^"]*)"'), substring(v.detail FROM '^([^": ]{1,100}):'), '') AS object
 		  FROM twtasks.warnings v
-		  CROSS JOIN LATERAL (SELECT regexp_replace(v.detail, '(: newest error|, with its tasks): .*$', '')) t(text)) w
+		  CROSS JOIN LATERAL (
+			SELECT CASE
+				WHEN v.warning IN ('broken handler', 'listener in trouble')
+					THEN substring(v.detail FROM '^((?:[^":]|"[^"]*")*:(?:[^":]|"[^"]*")*)(?::|$)')
+				WHEN v.warning = 'worker crashes' THEN regexp_replace(v.detail, ', with its tasks: .*$', '')
+				WHEN v.warning IN ('not adopted', 'switched off', 'no node', 'no handler', 'nodes missing', 'nobody leads',
+								   'not reloaded', 'helper in trouble', 'target in trouble', 'silent session', 'silent node',
+								   'node refused', 'no queue', 'schedule late', 'schedule paused', 'large default partition',
+								   'duty late', 'role is gone', 'paused', 'held', 'limit of 0', 'stream without its policy')
+					THEN v.detail
+				ELSE substring(v.detail FROM '^((?:[^":]|"[^"]*")*)(?::|$)') END) t(text)) w
 	GROUP BY w.warning, w.object
 $$;
 
