@@ -92,7 +92,7 @@ ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;
 
 /* The leader counts anew within a minute. */
 TRUNCATE twtasks.monitor_look;
-ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL;
+ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL, ADD COLUMN dropped_since timestamptz;
 
 /* More filters. */
 DROP FUNCTION twtasks.change_tasks(

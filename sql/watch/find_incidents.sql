@@ -240,7 +240,7 @@ AS $$
 	FROM twtasks.monitor_look l
 	CROSS JOIN LATERAL (
 		SELECT coalesce(sum(i.count), 0)::bigint AS known FROM twtasks.incident i
-		WHERE i.key = 'dropped/' AND i.opened > pg_postmaster_start_time()
+		WHERE i.key = 'dropped/' AND i.opened > pg_postmaster_start_time() AND i.opened >= coalesce(l.dropped_since, '-infinity')
 		  AND (i.resolved IS NOT NULL OR i.opened < moment - interval '1 hour')) b
 	WHERE l.dropped > b.known
 	UNION ALL

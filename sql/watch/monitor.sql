@@ -16,6 +16,7 @@ CREATE TABLE twtasks.monitor_look (
 	dropped				bigint NOT NULL,				-- Triggers that found their queue full, since the server's start
 	nodes				bigint NOT NULL,				-- Sidecars that live
 	retrying			bigint NOT NULL,				-- WAITING or SUBMITTED tasks that have been tried already
+	dropped_since		timestamptz,					-- Time of the first look at dropped since it began anew, which it also does after a crash
 	CONSTRAINT monitor_look_pkey PRIMARY KEY (one),
 	CONSTRAINT monitor_look_one_check CHECK (one)
 );
@@ -173,6 +174,7 @@ BEGIN
 	INTO look.stuck, look.newest_stuck
 	FROM twtasks_internal.late_not_queued(cap, moment) l;
 	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
+	look.dropped_since := CASE WHEN look.dropped >= before.dropped THEN before.dropped_since ELSE moment END;
 	SELECT count(*) INTO look.nodes FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.heartbeat > (SELECT clock_timestamp()) - n.lease;
 	SELECT coalesce(sum(CASE WHEN c.reltuples < 0 THEN pg_stat_get_live_tuples(c.oid)
@@ -185,10 +187,10 @@ BEGIN
 	DELETE FROM twtasks.monitor_look;
 	INSERT INTO twtasks.monitor_look
 		(one, at, waiting, submitted, processing, errors, held, capped, oldest_submitted, newest_error,
-		 stuck, newest_stuck, finished_estimate, dropped, nodes, retrying)
+		 stuck, newest_stuck, finished_estimate, dropped, nodes, retrying, dropped_since)
 	SELECT look.one, look.at, look.waiting, look.submitted, look.processing, look.errors, look.held, look.capped,
 		   look.oldest_submitted, look.newest_error, look.stuck, look.newest_stuck, look.finished_estimate,
-		   look.dropped, look.nodes, look.retrying
+		   look.dropped, look.nodes, look.retrying, look.dropped_since
 	ON CONFLICT DO NOTHING;
 
 	errors := look.errors;

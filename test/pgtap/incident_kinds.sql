@@ -8,7 +8,7 @@ TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence,
 SELECT pg_temp.node() \g /dev/null
 UPDATE twtasks.node SET buckets = '{default}';
 SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
-SELECT plan(35);
+SELECT plan(37);
 
 CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
 LANGUAGE plpgsql
@@ -121,6 +121,14 @@ UPDATE twtasks.monitor_look SET dropped = 7;
 SELECT twtasks_internal.judge_incidents() \g /dev/null
 SELECT is((SELECT string_agg(concat_ws(' ', key, severity, count), ', ') FROM twtasks.incidents WHERE state = 'open'), 'dropped/ ticket 7', 'triggers without room are an incident');
 SELECT is(pg_temp.judge('3 min'), NULL, 'without more of them it ends');
+-- A server that crashed counts from 0 again.
+UPDATE twtasks.monitor_look SET dropped = 2, dropped_since = twtasks.clock();
+SELECT twtasks_internal.judge_incidents() \g /dev/null
+SELECT is((SELECT string_agg(concat_ws(' ', key, severity, count), ', ') FROM twtasks.incidents WHERE state = 'open'), 'dropped/ ticket 2', 'after a crash of the server the first one is an incident');
+UPDATE twtasks.monitor_look SET dropped = 3;
+SELECT twtasks_internal.monitor_tasks() \g /dev/null
+SELECT is((SELECT dropped_since = at FROM twtasks.monitor_look), true, 'a sum below the one before shows a crash');
+SELECT pg_temp.judge('3 min') \g /dev/null
 
 -- error, if more tasks are counted than are seen: it stays open.
 SELECT pg_temp.put(1, 'ERROR', 'C') \g /dev/null
