@@ -2,7 +2,8 @@
  * twtasks_internal.note_incidents(seen, kinds, moment)
  *
  *		Opens, refreshes and resolves incidents.  An incident that opened twice in the
- *		last hour before is damped: it needs 15 quiet minutes to be resolved.
+ *		last hour before is damped: it needs 15 quiet minutes to be resolved.  A row that
+ *		another transaction has locked stays as it is until the next call.
  *
  * Parameters
  *		seen			rows of find_incidents() as a JSON array.  A kind keeps at most 200
@@ -24,7 +25,7 @@ BEGIN
 	WITH judged AS (
 		SELECT f.key, f.kind, f.object, f.count, f.summary, f.detail, f.hint,
 			   CASE WHEN f.count >= r.page_from THEN 'page' ELSE r.severity END AS severity,
-			   row_number() OVER (PARTITION BY f.kind ORDER BY o.id IS NULL, f.count DESC, f.object) AS place
+			   o.id AS known, row_number() OVER (PARTITION BY f.kind ORDER BY o.id IS NULL, f.count DESC, f.object) AS place
 		FROM jsonb_to_recordset(seen)
 			f(key text COLLATE "C", kind text, object text, count bigint, summary text, detail text, hint text)
 		CROSS JOIN LATERAL (
@@ -32,13 +33,15 @@ BEGIN
 			ORDER BY n.kind = f.kind DESC LIMIT 1) r
 		LEFT JOIN twtasks.incident o ON o.key = f.key AND o.resolved IS NULL
 		WHERE r.severity IS NOT NULL),
+	free AS MATERIALIZED (
+		SELECT o.id FROM twtasks.incident o WHERE o.id IN (SELECT j.known FROM judged j)
+		FOR NO KEY UPDATE SKIP LOCKED),
 	kept AS (
 		UPDATE twtasks.incident i
 		SET refreshed = moment, count = j.count, summary = left(j.summary, 500),
 			detail = left(j.detail, 1000), hint = left(j.hint, 1000),
 			severity = CASE WHEN i.severity = 'page' THEN 'page' ELSE j.severity END
-		FROM judged j WHERE i.key = j.key AND i.resolved IS NULL AND j.place <= 200
-		RETURNING i.key)
+		FROM judged j WHERE i.id = j.known AND j.place <= 200 AND i.id IN (SELECT f.id FROM free f))
 	INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, count, summary, detail, hint, is_damped)
 	SELECT j.key, j.kind, j.object, j.severity, moment, moment, j.count,
 		   left(j.summary, 500), left(j.detail, 1000), left(j.hint, 1000),
@@ -46,18 +49,23 @@ BEGIN
 			WHERE p.key = j.key AND p.resolved > moment - interval '1 hour'
 			  AND p.opened > moment - interval '1 hour')
 	FROM judged j
-	WHERE j.place <= 200 AND NOT EXISTS (SELECT FROM kept k WHERE k.key = j.key)
+	WHERE j.place <= 200 AND j.known IS NULL
 	ON CONFLICT DO NOTHING;
 
-	UPDATE twtasks.incident i SET resolved = moment
-	WHERE i.resolved IS NULL AND i.kind <> 'more' AND i.refreshed < moment
-	  AND (kinds IS NULL OR i.kind = ANY (kinds))
-	  AND i.refreshed <= moment
+	UPDATE twtasks.incident u SET resolved = moment
+	WHERE u.id = ANY (ARRAY(
+		SELECT i.id FROM twtasks.incident i
+		WHERE i.resolved IS NULL AND i.kind <> 'more' AND i.refreshed < moment
+		-- a locked one was seen, and not refreshed
+		  AND i.key <> ALL (ARRAY(SELECT f.key FROM jsonb_to_recordset(seen) f(key text COLLATE "C")))
+		  AND (kinds IS NULL OR i.kind = ANY (kinds))
+		  AND i.refreshed <= moment
 		- CASE WHEN i.is_damped THEN interval '15 min'
 			   ELSE coalesce((SELECT r.gone FROM twtasks_internal.incident_rules() r WHERE r.kind = i.kind), '2 min') END
-	  -- a count that stopped early does not show that none is left
-	  AND (i.kind <> 'error' OR NOT EXISTS (SELECT FROM twtasks.monitor_type m
-											WHERE m.status IN ('ERROR', 'HELD') AND m.capped));
+		-- a count that stopped early does not show that none is left
+		  AND (i.kind <> 'error' OR NOT EXISTS (SELECT FROM twtasks.monitor_type m
+												WHERE m.status IN ('ERROR', 'HELD') AND m.capped))
+		FOR NO KEY UPDATE SKIP LOCKED));
 END $$;
 
 /*
@@ -90,7 +98,8 @@ BEGIN
 		SELECT n.id FROM twtasks.incident n
 		WHERE n.resolved IS NULL AND n.told IS NULL AND n.refreshed = moment AND n.kind <> 'more'
 		  AND twtasks_internal.silenced_until(n.kind, n.object) IS NULL
-		ORDER BY n.severity, n.opened, n.id LIMIT greatest(room, 0)));
+		ORDER BY n.severity, n.opened, n.id LIMIT greatest(room, 0)
+		FOR NO KEY UPDATE SKIP LOCKED));
 
 	SELECT count(*), min(n.severity) INTO held_back, worst FROM twtasks.incident n
 	WHERE n.resolved IS NULL AND n.told IS NULL AND n.kind <> 'more'
@@ -100,21 +109,25 @@ BEGIN
 		resolved = CASE WHEN held_back = 0 THEN moment END,
 		count = greatest(held_back, 1), severity = least(i.severity, worst),
 		summary = CASE WHEN held_back > 0 THEN format('and %s more incidents', held_back) ELSE i.summary END
-	WHERE i.kind = 'more' AND i.resolved IS NULL;
+	WHERE i.id = (SELECT m.id FROM twtasks.incident m
+				  WHERE m.kind = 'more' AND m.resolved IS NULL FOR NO KEY UPDATE SKIP LOCKED);
 	INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, count, summary, detail, hint, told, told_count, told_severity)
 	SELECT 'more/', 'more', '', worst, moment, moment, held_back, format('and %s more incidents', held_back),
 		   'at most 20 are sent in 10 minutes', 'SELECT * FROM twtasks.incidents WHERE state = ''open'' shows them',
 		   moment, held_back, worst
-	WHERE held_back > 0
+	WHERE held_back > 0 AND NOT EXISTS (SELECT FROM twtasks.incident m WHERE m.kind = 'more' AND m.resolved IS NULL)
 	ON CONFLICT DO NOTHING;
 
-	UPDATE twtasks.incident i
-	SET repeated = moment, repeats = i.repeats + 1, told_count = i.count, told_severity = i.severity
-	WHERE i.resolved IS NULL AND i.told < moment AND i.refreshed = moment
-	  AND (i.severity < i.told_severity
-		   OR i.acknowledged IS NULL
-			  AND (i.count >= 10 * greatest(i.told_count, 1) OR greatest(i.told, i.repeated) <= moment - interval '6 hours'))
-	  AND twtasks_internal.silenced_until(i.kind, i.object) IS NULL;
+	UPDATE twtasks.incident u
+	SET repeated = moment, repeats = u.repeats + 1, told_count = u.count, told_severity = u.severity
+	WHERE u.id = ANY (ARRAY(
+		SELECT i.id FROM twtasks.incident i
+		WHERE i.resolved IS NULL AND i.told < moment AND i.refreshed = moment
+		  AND (i.severity < i.told_severity
+			   OR i.acknowledged IS NULL
+				  AND (i.count >= 10 * greatest(i.told_count, 1) OR greatest(i.told, i.repeated) <= moment - interval '6 hours'))
+		  AND twtasks_internal.silenced_until(i.kind, i.object) IS NULL
+		FOR NO KEY UPDATE SKIP LOCKED));
 END $$;
 
 /*
@@ -133,11 +146,13 @@ AS $$
 	WITH gone AS (
 		DELETE FROM twtasks.incident i
 		WHERE i.id = ANY (ARRAY(SELECT o.id FROM twtasks.incident o
-								WHERE o.resolved < moment - interval '400 days' ORDER BY o.resolved LIMIT 1000))
+								WHERE o.resolved < moment - interval '400 days' ORDER BY o.resolved LIMIT 1000
+								FOR UPDATE SKIP LOCKED))
 		RETURNING i.id)
 	DELETE FROM twtasks.incident_sent s USING gone g WHERE s.incident = g.id;
 	DELETE FROM twtasks.silence s
-	WHERE s.id = ANY (ARRAY(SELECT o.id FROM twtasks.silence o WHERE o.until < moment - interval '400 days' LIMIT 1000))
+	WHERE s.id = ANY (ARRAY(SELECT o.id FROM twtasks.silence o WHERE o.until < moment - interval '400 days' LIMIT 1000
+							FOR UPDATE SKIP LOCKED))
 $$;
 
 /*
