@@ -131,6 +131,20 @@ escape_json(const unsigned char *s, size_t len, Piece *piece)
 		piece_copy(piece, s);
 }
 
+static void
+escape_ascii(const unsigned char *s, size_t len, Piece *piece)
+{
+	int			n = character_length(s, len);
+
+	piece->used = Max(n, 1);
+	if (n == 0)
+		piece_printf(piece, "\\x%02x", *s);
+	else if (n == 1)
+		piece_copy(piece, s);
+	else
+		piece_printf(piece, n < 4 ? "\\u%04x" : "\\U%08x", utf8_to_unicode(s));
+}
+
 /* Number of leading bytes that no kind of escape changes. */
 static size_t
 plain_length(const char *text, size_t len)
@@ -188,6 +202,16 @@ text_quote_line(const char *text, size_t len, size_t limit)
 
 	initStringInfo(&out);
 	text_escape_line(&out, text, len, limit);
+	return out.data;
+}
+
+char *
+text_to_ascii(const char *text)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	escape(&out, text, strlen(text), SIZE_MAX, escape_ascii);
 	return out.data;
 }
 

@@ -26,6 +26,12 @@ extern void text_escape_line(StringInfo out, const char *text, size_t len,
 extern char *text_quote_line(const char *text, size_t len, size_t limit);
 
 /*
+ * Only ASCII, for a database whose encoding has few characters: \u20ac, \U0001f600,
+ * and \xff for a byte that is not UTF-8.  palloc'd.
+ */
+extern char *text_to_ascii(const char *text);
+
+/*
  * For the inside of a JSON string or of a double-quoted YAML scalar.  Bytes
  * that are not UTF-8 become U+FFFD.
  */

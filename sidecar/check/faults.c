@@ -49,6 +49,7 @@ struct Faults
 	json_t	   *helpers;		/* their last troubles */
 	const char *config_trouble; /* why the file is not in force; NULL: it is */
 	bool		is_untold;		/* the database lacks the last news */
+	bool		is_ascii;		/* its encoding lacked a character once */
 	bool		is_wanted;
 	bool		is_under_way;
 };
@@ -116,18 +117,28 @@ tell_log(const Faults *faults, char **list)
 }
 
 static void
-add_text(WireParams *params, const char *prefix, const char *text)
+add_text(const Faults *faults, WireParams *params, const char *prefix, const char *text)
 {
 	char	   *whole = psprintf("%s%s", prefix, text);
+	char	   *ascii = faults->is_ascii ? text_to_ascii(whole) : NULL;
 
-	wire_text(params, whole);
+	wire_text(params, ascii != NULL ? ascii : whole);
+	pfree(ascii);
 	pfree(whole);
 }
+
+static void publish(Faults *faults);
 
 static void
 on_published(void *arg, PgOutcome outcome, PGresult *result)
 {
-	((Faults *) arg)->is_untold |= outcome != PG_DONE;
+	Faults	   *faults = arg;
+	bool		is_lacking = outcome == PG_FAILED && !faults->is_ascii && strcmp(pg_sqlstate(result), "22P05") == 0;
+
+	faults->is_untold |= outcome != PG_DONE;
+	faults->is_ascii |= is_lacking;
+	if (is_lacking)
+		publish(faults);
 }
 
 /* Writes the faults for twtasks.warnings. */
@@ -143,18 +154,18 @@ publish(Faults *faults)
 				   count(faults->list, faults->config) + (faults->session != NULL) +
 				   (faults->config_trouble != NULL) + nhelpers);
 	if (faults->session != NULL)
-		wire_text(&params, faults->session);
+		add_text(faults, &params, "", faults->session);
 	if (faults->config_trouble != NULL)
-		add_text(&params, "configuration: ", faults->config_trouble);
+		add_text(faults, &params, "configuration: ", faults->config_trouble);
 	for (int i = 0; i < nhelpers; i++)
-		wire_text(&params, json_string_value(json_array_get(faults->helpers, i)));
+		add_text(faults, &params, "", json_string_value(json_array_get(faults->helpers, i)));
 	for (int i = 0; faults->list != NULL && i < faults->config->nhandlers; i++)
 		if (faults->list[i] != NULL)
 		{
 			char		prefix[32];
 
 			snprintf(prefix, sizeof(prefix), "handlers[%d]: ", i);
-			add_text(&params, prefix, faults->list[i]);
+			add_text(faults, &params, prefix, faults->list[i]);
 		}
 	faults->is_untold = false;
 	pg_send(node_pg(faults->node), &call_note_faults, &params, on_published, faults);
