@@ -412,6 +412,7 @@ sidecar_open(Loop *loop, Config *config)
 	static const NodeEvents node_events = {on_begin, on_gone, is_idle, on_leader, on_return, on_clock,
 	on_config, on_look, on_cancel, on_triggers, on_slots};
 	Sidecar    *sidecar = palloc0(sizeof(Sidecar));
+	NotifyOwner owner = {.why_not = why_not_notify, .arg = sidecar};
 
 	sidecar->loop = loop;
 	sidecar->config = sidecar->first_config = config;
@@ -426,7 +427,8 @@ sidecar_open(Loop *loop, Config *config)
 	faults_watch(sidecar->faults, election_add_trouble, sidecar->election);
 	faults_watch(sidecar->faults, feed_add_troubles, sidecar->feed);
 	faults_watch(sidecar->faults, execute_add_crashes, sidecar->execute);
-	sidecar->notify = notify_open(loop, &config->notify, node_pg(sidecar->node), why_not_notify, sidecar);
+	owner.pg = node_pg(sidecar->node);
+	sidecar->notify = notify_open(loop, &config->notify, &owner);
 	faults_watch(sidecar->faults, notify_add_troubles, sidecar->notify);
 	faults_watch(sidecar->faults, tracer_add_troubles, observed_tracer(sidecar->observed));
 	duties_on_judged(sidecar->duties, notify_judged, sidecar->notify);

@@ -19,12 +19,14 @@
 #include "base/sdnotify.h"
 #include "common/version.h"
 #include "options/config_file.h"
+#include "process/reaper.h"
 #include "web/http.h"
 #include "web/results.h"
 #include "web/to_do.h"
 #include "web/web_config.h"
 #include "web/web_health.h"
 #include "web/web_metrics.h"
+#include "web/web_silence.h"
 
 /* Time limit for requests that have begun, when the program stops. */
 #define DRAIN_US SECONDS_TO_US(10)
@@ -39,6 +41,7 @@ typedef struct Web
 	ToDo	   *to_do;
 	WebHealth  *health;
 	WebMetrics *metrics;
+	WebSilence *silence;
 	Reload	   *reload;
 	LoopTimer  *drain_end;
 	bool		is_stopping;
@@ -90,6 +93,7 @@ on_stop(void *arg)
 	log_line(TWT_LOG_INFO, "main", "stopping");
 	sdnotify_stopping();
 	http_stop_listening(web->http);
+	web_silence_stop(web->silence);
 	loop_timer_start(web->drain_end, DRAIN_US);
 	loop_want_turn(web->loop);
 }
@@ -105,7 +109,8 @@ on_turn(void *arg)
 {
 	Web		   *web = arg;
 
-	if (web->is_stopping && http_requests(web->http) == 0)
+	web_silence_pump(web->silence);
+	if (web->is_stopping && http_requests(web->http) == 0 && web_silence_is_down(web->silence))
 		loop_stop(web->loop);
 }
 
@@ -119,6 +124,7 @@ apply(void *arg, void *taken)
 	http_limit(web->http, config->connections_of_one, config->proxies);
 	to_do_set_config(web->to_do, config);
 	web_metrics_set_config(web->metrics, config);
+	web_silence_set_config(web->silence, config);
 	options_free(&web_config_section, web->config);
 	web->config = config;
 }
@@ -136,6 +142,7 @@ open_parts(Web *web)
 	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->health = web_health_open(web->http, web->results, web->to_do);
 	web->metrics = web_metrics_open(web->loop, web->config, web->http);
+	web->silence = web_silence_open(web->loop, web->config);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
 	sdnotify_watch_open(web->loop);
 	loop_on_turn(web->loop, on_turn, web);
@@ -149,6 +156,7 @@ close_parts(Web *web)
 {
 	loop_off_turn(web->loop, on_turn, web);
 	reload_close(web->reload);
+	web_silence_close(web->silence);
 	web_metrics_close(web->metrics);
 	to_do_close(web->to_do);
 	results_close(web->results);
@@ -173,6 +181,7 @@ run(Web *web)
 		log_line(TWT_LOG_FATAL, "main", "could not make the event loop: %m");
 		return EXIT_NO_RESOURCES;
 	}
+	reaper_open(web->loop);
 	open_parts(web);
 	sdnotify_ready();
 	loop_run(web->loop);

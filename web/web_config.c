@@ -1,5 +1,7 @@
 #include "base/port.h"
 
+#include <unistd.h>
+
 #include "base/address.h"
 #include "options/secret_file.h"
 #include "web/connections.h"
@@ -122,6 +124,10 @@ static const Option options[] = {
 		.help = "who may read and answer to-do items"
 	},
 	{
+		"notify", OPTION_SECTION, .section = &notify_section, .offset = offsetof(WebConfig, notify),
+		.help = "who hears that no sidecar counts tasks any more; as in the sidecars' file"
+	},
+	{
 		"log", OPTION_SECTION, .section = &log_section,
 		.offset = offsetof(WebConfig, log),
 		.help = "lines written to stderr"
@@ -172,12 +178,24 @@ read_metrics_tokens(WebConfig *config, const Place *place)
 }
 
 static bool
+settle_notify(WebConfig *config, const Place *place)
+{
+	char		host[256] = "";
+
+	if (!notify_is_wanted(&config->notify))
+		return true;
+	(void) gethostname(host, sizeof(host) - 1);
+	config->notify.line = notify_line(&config->notify, host, NULL, &config->log, place);
+	return config->notify.line != NULL;
+}
+
+static bool
 settle(void *target, const Place *place)
 {
 	WebConfig  *config = target;
 	Address		address;
 
-	if (!read_metrics_tokens(config, place))
+	if (!read_metrics_tokens(config, place) || !settle_notify(config, place))
 		return false;
 	if (config->token_file != NULL)
 		return read_tokens(place, "token_file", config->token_file, &config->tokens) &&
@@ -192,6 +210,7 @@ release(void *target)
 {
 	secret_file_forget(((WebConfig *) target)->tokens);
 	secret_file_forget(((WebConfig *) target)->metrics_tokens);
+	pfree(((WebConfig *) target)->notify.line);
 }
 
 const Section web_config_section = {

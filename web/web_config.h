@@ -11,6 +11,7 @@
 #ifndef TWT_WEB_CONFIG_H
 #define TWT_WEB_CONFIG_H
 
+#include "notify/notify_options.h"
 #include "options/log_options.h"
 
 /* Tokens that read and answer to-do items as a role of the database. */
@@ -34,6 +35,7 @@ typedef struct WebConfig
 	char	  **metrics_tokens; /* the tokens in it, or NULL */
 	ToDoConfig **to_do;			/* each token is in one of all files */
 	int			nto_do;
+	NotifyConfig notify;
 	LogConfig	log;
 } WebConfig;
 

@@ -273,10 +273,16 @@ helper_run(Helper *helper, const char *hello)
 }
 
 void
-helper_end(Helper *helper, const char *why)
+helper_renew(Helper *helper)
 {
 	pfree(helper->wanted);
 	helper->wanted = NULL;
+}
+
+void
+helper_end(Helper *helper, const char *why)
+{
+	helper_renew(helper);
 	clear_trouble(helper);
 	resident_stay_down(helper->resident);
 	leave(helper, why);

@@ -63,6 +63,9 @@ extern void helper_free(Helper *helper);
  */
 extern void helper_run(Helper *helper, const char *hello);
 
+/* The next helper_run() starts another process: files that its hello names may have changed. */
+extern void helper_renew(Helper *helper);
+
 /* The helper ends in order, and stays down.  why is a constant, for the log. */
 extern void helper_end(Helper *helper, const char *why);
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "helper/helper.h"
 #include "notify/notify.h"
+#include "pg/lacking.h"
 
 /* Messages of a target that are handed over at once. */
 #define MESSAGES_MAX 100
@@ -24,9 +25,7 @@ struct Notify
 {
 	Loop	   *loop;
 	const NotifyConfig *config;
-	Pg		   *pg;
-	NotifyWhyNotFn why_not;
-	void	   *arg;
+	NotifyOwner owner;
 	Helper	   *helper;
 	bool		is_stopped;
 	int64		judged_us;		/* loop time of the last judgement; 0: none */
@@ -36,15 +35,15 @@ struct Notify
 	int			life;			/* the number of helpers that have ended */
 };
 
-/* target, most -> messages about incidents, a JSON object each */
+/* target, most, is_deputy -> messages about incidents, a JSON object each */
 static const PgStatement next_incidents = {"next_incidents",
 	"SELECT (pg_catalog.to_jsonb(n) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object('database', "
 	"pg_catalog.current_database()))::text "
-"FROM twtasks_internal.next_incidents(ARRAY[$1::text], $2::int4) n", .is_newer = true};
+"FROM twtasks.next_incidents(ARRAY[$1::text], $2::int4, $3::bool) n", .is_newer = true};
 
 /* incident, target, state, repeat, status, answer */
 static const PgStatement note_sent = {"note_sent",
-"SELECT twtasks_internal.note_sent($1::int8, $2::text, $3::text, $4::int4, $5::text, $6::text)", .is_newer = true};
+"SELECT twtasks.note_sent($1::int8, $2::text, $3::text, $4::int4, $5::text, $6::text)", .is_newer = true};
 
 /* -> whether no incident is open that wakes somebody */
 static const PgStatement incidents_are_well = {"is_well", "SELECT twtasks_internal.is_well()", .is_newer = true};
@@ -56,6 +55,17 @@ typedef struct Question
 	char	   *target;
 	int			life;
 } Question;
+
+/* The end of a message, on its way to the database. */
+typedef struct Note
+{
+	Notify	   *notify;
+	json_t	   *told;			/* by the helper */
+	char	   *answer;			/* NULL: none */
+	int			nreplaced;		/* calls of lacking_replace() */
+} Note;
+
+static void send_note(Note *note);
 
 /* ---- what is to be sent ---- */
 
@@ -107,8 +117,8 @@ on_messages(void *arg, PgOutcome outcome, PGresult *result)
 static bool
 can_ask(const Notify *notify)
 {
-	return helper_is_ready(notify->helper) && notify->why_not(notify->arg) == NULL &&
-		pg_is_up(notify->pg);
+	return helper_is_ready(notify->helper) && notify->owner.why_not(notify->owner.arg) == NULL &&
+		pg_is_up(notify->owner.pg);
 }
 
 static void
@@ -132,11 +142,12 @@ ask(Notify *notify, const char *target)
 	wire_init(&params);
 	wire_add_text(&params, target);
 	wire_add_int4(&params, MESSAGES_MAX);
-	pg_send(notify->pg, &next_incidents, &params, on_messages, question);
+	wire_add_bool(&params, notify->owner.is_deputy);
+	pg_send(notify->owner.pg, &next_incidents, &params, on_messages, question);
 }
 
-static void
-ask_all(Notify *notify)
+void
+notify_ask(Notify *notify)
 {
 	for (int i = 0; i < notify->config->ntargets; i++)
 		ask(notify, notify->config->targets[i]->name);
@@ -165,9 +176,9 @@ on_well(void *arg, PgOutcome outcome, PGresult *result)
 static void
 ask_well(Notify *notify)
 {
-	if (!can_ask(notify) || (notify->config->heartbeat == NULL && notify->config->heartbeat_file == NULL))
+	if (!can_ask(notify) || !is_well(notify) || (notify->config->heartbeat == NULL && notify->config->heartbeat_file == NULL))
 		return;
-	pg_send(notify->pg, &incidents_are_well, NULL, on_well, notify);
+	pg_send(notify->owner.pg, &incidents_are_well, NULL, on_well, notify);
 }
 
 void
@@ -176,47 +187,71 @@ notify_judged(void *arg)
 	Notify	   *notify = arg;
 
 	notify->judged_us = loop_now_us(notify->loop);
-	ask_all(notify);
+	notify_ask(notify);
 	ask_well(notify);
 }
 
 /* ---- what became of it ---- */
 
+static const char *
+told_text(const Note *note, const char *member)
+{
+	return json_string_value(json_object_get(note->told, member));
+}
+
+static void
+free_note(Note *note)
+{
+	json_decref(note->told);
+	pfree(note->answer);
+	pfree(note);
+}
+
 /* The next message of its key may go.  A note that failed is told again with the next list. */
 static void
 on_noted(void *arg, PgOutcome outcome, PGresult *result)
 {
-	Question   *question = arg;
+	Note	   *note = arg;
+	const char *status = told_text(note, "status");
 
-	(void) result;
-	if (outcome == PG_DONE && question->target != NULL)
-		ask(question->notify, question->target);
-	pfree(question->target);
-	pfree(question);
+	if (outcome == PG_FAILED && lacking_replace(note->answer, result, &note->nreplaced))
+	{
+		send_note(note);
+		return;
+	}
+	if (outcome == PG_DONE && status != NULL && strcmp(status, "retry") != 0)
+		ask(note->notify, told_text(note, "target"));
+	free_note(note);
 }
 
 static void
-note(Notify *notify, const json_t *told)
+send_note(Note *note)
 {
-	const char *status = json_string_value(json_object_get(told, "status"));
-	const char *target = json_string_value(json_object_get(told, "target"));
-	bool		is_end = status != NULL && strcmp(status, "retry") != 0;
-	Question   *question;
 	WireParams	params;
 
-	if (!pg_is_up(notify->pg))
-		return;
 	wire_init(&params);
-	wire_add_int8(&params, json_integer_value(json_object_get(told, "incident")));
-	wire_add_text(&params, target);
-	wire_add_text(&params, json_string_value(json_object_get(told, "state")));
-	wire_add_int4(&params, (int32) json_integer_value(json_object_get(told, "repeat")));
-	wire_add_text(&params, status);
-	wire_add_text(&params, json_string_value(json_object_get(told, "answer")));
-	question = palloc0(sizeof(Question));
-	question->notify = notify;
-	question->target = is_end && target != NULL ? pstrdup(target) : NULL;
-	pg_send(notify->pg, &note_sent, &params, on_noted, question);
+	wire_add_int8(&params, json_integer_value(json_object_get(note->told, "incident")));
+	wire_add_text(&params, told_text(note, "target"));
+	wire_add_text(&params, told_text(note, "state"));
+	wire_add_int4(&params, (int32) json_integer_value(json_object_get(note->told, "repeat")));
+	wire_add_text(&params, told_text(note, "status"));
+	wire_add_text(&params, note->answer);
+	pg_send(note->notify->owner.pg, &note_sent, &params, on_noted, note);
+}
+
+static void
+note_told(Notify *notify, json_t *told)
+{
+	const char *answer = json_string_value(json_object_get(told, "answer"));
+	Note	   *note;
+
+	if (!pg_is_up(notify->owner.pg) || !json_is_string(json_object_get(told, "target")))
+		return;
+	note = palloc0(sizeof(Note));
+	note->notify = notify;
+	note->told = json_incref(told);
+	note->answer = answer != NULL ? pstrdup(answer) : NULL;
+	send_note(note);
 }
 
 static void
@@ -235,7 +270,7 @@ on_line(void *arg, const char *line, size_t len)
 	if (json_is_array(told))
 		set_troubles(notify, json_incref(told));
 	else if (json_is_object(told))
-		note(notify, told);
+		note_told(notify, told);
 	json_decref(told);
 }
 
@@ -244,7 +279,7 @@ on_line(void *arg, const char *line, size_t len)
 static void
 on_ready(void *arg)
 {
-	ask_all(arg);
+	notify_ask(arg);
 	ask_well(arg);
 }
 
@@ -273,7 +308,7 @@ why_down(const Notify *notify)
 		return "its owner stops";
 	if (notify->config->line == NULL)
 		return "there is nobody to notify any more";
-	return notify->why_not(notify->arg);
+	return notify->owner.why_not(notify->owner.arg);
 }
 
 void
@@ -299,15 +334,13 @@ notify_add_troubles(void *arg, json_t *list)
 /* ---- open, reload, stop, free ---- */
 
 Notify *
-notify_open(Loop *loop, const NotifyConfig *config, Pg *pg, NotifyWhyNotFn why_not, void *arg)
+notify_open(Loop *loop, const NotifyConfig *config, const NotifyOwner *owner)
 {
 	Notify	   *notify = palloc0(sizeof(Notify));
 
 	notify->loop = loop;
 	notify->config = config;
-	notify->pg = pg;
-	notify->why_not = why_not;
-	notify->arg = arg;
+	notify->owner = *owner;
 	notify->troubles = json_array();
 	notify->asked = json_object();
 	notify->helper = helper_new(loop, &program, notify);
@@ -318,7 +351,7 @@ void
 notify_reload(Notify *notify, const NotifyConfig *config)
 {
 	notify->config = config;
-	ask_all(notify);
+	helper_renew(notify->helper);
 	loop_want_turn(notify->loop);
 }
 

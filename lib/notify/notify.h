@@ -11,6 +11,10 @@
  * so nothing is lost with this process, the helper or the machine.  A message whose answer
  * was not noted is sent once more, with the same key for the receiver's deduplication.
  *
+ * While no sidecar counts tasks, the deputy sends in the leader's place: twtasks-web.
+ * The database gives it no message once a leader has counted again, and its helper then
+ * ends.  Only a message that was under way at that moment may be sent by both.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_NOTIFY_H
@@ -24,17 +28,27 @@
 
 typedef struct Notify Notify;
 
-/* Why this program must not send now; NULL: it may. */
-typedef const char *(*NotifyWhyNotFn) (void *arg);
+/* The program that sends. */
+typedef struct NotifyOwner
+{
+	Pg		   *pg;				/* its session */
+	bool		is_deputy;		/* it has no heartbeat either */
+	const char *(*why_not) (void *arg); /* why it must not send now; NULL: it
+										 * may */
+	void	   *arg;
+} NotifyOwner;
 
-/* The configuration and the session stay the caller's. */
-extern Notify *notify_open(Loop *loop, const NotifyConfig *config, Pg *pg, NotifyWhyNotFn why_not, void *arg);
+/* The owner is copied; the configuration stays the caller's. */
+extern Notify *notify_open(Loop *loop, const NotifyConfig *config, const NotifyOwner *owner);
 
-/* A target that is added hears of the incidents that are open. */
+/* Reads files with secrets again.  A target that is added hears of the incidents that are open. */
 extern void notify_reload(Notify *notify, const NotifyConfig *config);
 
 /* Incidents have been judged. */
 extern void notify_judged(void *notify);
+
+/* There may be messages. */
+extern void notify_ask(Notify *notify);
 
 /* Starts and ends the helper: call it in each turn. */
 extern void notify_pump(Notify *notify);

@@ -89,8 +89,8 @@ GRANT EXECUTE ON FUNCTION twtasks.life TO twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit, twtasks.policy_audit, twtasks.flow
 	TO twtasks_operator, twtasks_viewer;
 
-GRANT EXECUTE ON FUNCTION twtasks_internal.judge_incidents, twtasks_internal.next_incidents, twtasks_internal.note_sent,
-	twtasks_internal.is_well TO twtasks_worker;
+GRANT EXECUTE ON FUNCTION twtasks_internal.judge_incidents, twtasks_internal.is_well TO twtasks_worker;
+GRANT EXECUTE ON FUNCTION twtasks.next_incidents, twtasks.note_sent TO twtasks_web, twtasks_worker;
 GRANT EXECUTE ON FUNCTION twtasks.acknowledge_incident, twtasks.silence, twtasks.unsilence TO twtasks_operator;
 GRANT EXECUTE ON FUNCTION twtasks.judge_silence TO twtasks_web, twtasks_worker;
 GRANT EXECUTE ON FUNCTION twtasks_internal.silenced_until TO twtasks_worker, twtasks_operator, twtasks_viewer;

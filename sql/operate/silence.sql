@@ -187,9 +187,9 @@ END $$;
  * twtasks.judge_silence()
  *
  *		Opens the incident silent, a page, if the leader has not counted for 150
- *		seconds, and resolves it if it has.  No leader can tell that, so a program
- *		beside the sidecars calls this about every 15 seconds.  Nobody else judges
- *		meanwhile, so other incidents stay as they are.
+ *		seconds, and resolves it if it has.  No leader can tell that, so twtasks-web
+ *		calls this every 15 seconds, and sends messages meanwhile.  Nobody else judges
+ *		then, so other incidents stay as they are.
  *
  * Returns
  *		whether it is open; false also if no sidecar ever counted here, or if this

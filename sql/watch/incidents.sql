@@ -97,7 +97,22 @@ CREATE VIEW twtasks.incidents AS
 COMMENT ON VIEW twtasks.incidents IS 'Troubles of now and before, and what to do; see state';
 
 /*
- * twtasks_internal.next_incidents(targets, most)
+ * twtasks_internal.is_silent()
+ *
+ *		Whether a sidecar has counted here, and none has for 150 seconds.  False if this
+ *		database is a copy and not adopted.
+ */
+CREATE FUNCTION twtasks_internal.is_silent()
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT twtasks.is_adopted()
+	   AND EXISTS (SELECT FROM twtasks.monitor_look m WHERE m.at < (SELECT twtasks.clock()) - interval '150 s')
+$$;
+
+/*
+ * twtasks.next_incidents(targets, most, is_deputy)
  *
  *		The messages about incidents that are to be sent next: of each key and target
  *		the first one, so that a target hears of a key in order.  note_sent() brings
@@ -110,6 +125,8 @@ COMMENT ON VIEW twtasks.incidents IS 'Troubles of now and before, and what to do
  * Parameters
  *		targets			their names
  *		most			at most this many messages, page first
+ *		is_deputy		true: for a program that sends in place of the leader, only while
+ *						no sidecar counts, see is_silent()
  *
  * Returns
  *		incident, target, state, repeat		name the message, for note_sent()
@@ -121,9 +138,10 @@ COMMENT ON VIEW twtasks.incidents IS 'Troubles of now and before, and what to do
  *
  * Locks		none
  */
-CREATE FUNCTION twtasks_internal.next_incidents(
+CREATE FUNCTION twtasks.next_incidents(
 	targets text[],
 	most integer DEFAULT 100,
+	is_deputy boolean DEFAULT false,
 	OUT incident bigint,
 	OUT target text,
 	OUT state text,
@@ -163,12 +181,12 @@ AS $$
 						  WHERE s.incident = i.id AND s.target = t.target AND s.state = m.state
 							AND s.repeat = m.repeat AND s.status <> 'retry')
 		ORDER BY i.key, t.target, i.id, m.place = 1 DESC, m.at, m.place) n
-	WHERE twtasks.is_adopted()
+	WHERE twtasks.is_adopted() AND (NOT is_deputy OR twtasks_internal.is_silent())
 	ORDER BY n.severity, n.at, n.id LIMIT most
 $$;
 
 /*
- * twtasks_internal.note_sent(incident, target, state, repeat, status, answer)
+ * twtasks.note_sent(incident, target, state, repeat, status, answer)
  *
  *		Notes what became of a message of next_incidents().
  *
@@ -182,15 +200,17 @@ $$;
  *
  * Errors
  *		23514			no such state or status
+ *		55P03			another transaction has locked the message for more than a second
  *
  * Writes		twtasks.incident_sent, twtasks.incident
  * Locks		a row
  */
-CREATE FUNCTION twtasks_internal.note_sent(
+CREATE FUNCTION twtasks.note_sent(
 	incident bigint, target text, state text, repeat integer, status text, answer text DEFAULT NULL)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '1s'
 AS $$
 BEGIN
 	INSERT INTO twtasks.incident_sent AS s (incident, key, target, state, at, status, answer, repeat)
@@ -204,6 +224,8 @@ BEGIN
 		RETURN false;
 	END IF;
 	-- A silence may have begun while the message was under way; its end must be sent, too.
-	UPDATE twtasks.incident i SET told = twtasks.clock() WHERE i.id = note_sent.incident AND i.told IS NULL;
+	UPDATE twtasks.incident i SET told = twtasks.clock()
+	WHERE i.id = (SELECT s.id FROM twtasks.incident s
+				  WHERE s.id = note_sent.incident AND s.told IS NULL FOR NO KEY UPDATE SKIP LOCKED);
 	RETURN true;
 END $$;

@@ -74,6 +74,8 @@ INSERT INTO call (function, call, answer) VALUES
 	('silence', $$twtasks.silence('*', '*', twtasks.clock() + interval '1 hour', 'c:\\new') > 0$$, 'true'),
 	('unsilence', $$twtasks.unsilence((SELECT max(id) FROM twtasks.silence), 'c:\\new')$$, 'true'),
 	('judge_silence', $$twtasks.judge_silence() IS NOT NULL$$, 'true'),
+	('next_incidents', $$(SELECT count(*) FROM twtasks.next_incidents('{a}')) >= 0$$, 'true'),
+	('note_sent', $$twtasks.note_sent(0, 'a', 'open', 0, 'sent', chr(92))$$, 'false'),
 	('error_groups', $$(SELECT count(*) FROM twtasks.error_groups())$$, '0'),
 	('find_stuck', $$(SELECT count(*) FROM twtasks.find_stuck())$$, '0'),
 	('blockers', $$(SELECT count(*) >= 0 FROM twtasks.blockers())$$, 'true'),

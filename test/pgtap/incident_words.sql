@@ -46,7 +46,7 @@ tasks fail and are retried: 20 tasks of type "PAY" fail and are retried
 warnings missing: function "twtasks_internal.warn_regress_failing" failed
 worker crashes: node "test": worker "MAIL" ends again and again$$, 'each incident says where to look');
 SELECT is((SELECT string_agg(i::text, ', ') FROM twtasks.incident i WHERE i::text ~ 'canary'), NULL, 'no incident has the words');
-SELECT is((SELECT string_agg(n::text, ', ') FROM twtasks_internal.next_incidents('{a}') n WHERE n::text ~ 'canary'), NULL, 'no message has them either');
+SELECT is((SELECT string_agg(n::text, ', ') FROM twtasks.next_incidents('{a}') n WHERE n::text ~ 'canary'), NULL, 'no message has them either');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -32,8 +32,8 @@ BEGIN
 	LOOP
 		SELECT string_agg(concat_ws(' ', n.state, n.key), ', ' ORDER BY n.key)
 		INTO sent
-		FROM twtasks_internal.next_incidents('{a}') n
-		WHERE twtasks_internal.note_sent(n.incident, n.target, n.state, n.repeat, 'sent');
+		FROM twtasks.next_incidents('{a}') n
+		WHERE twtasks.note_sent(n.incident, n.target, n.state, n.repeat, 'sent');
 		EXIT WHEN sent IS NULL;
 		all_sent := concat_ws(', ', all_sent, sent);
 	END LOOP;
@@ -111,7 +111,7 @@ SELECT pg_temp.send(), pg_temp.judge('11 min') \g /dev/null
 -- Many at once.
 SELECT pg_temp.fail(n, n + 1, 'TYPE_' || n) FROM generate_series(1, 25) n \g /dev/null
 SELECT is(length(regexp_replace(pg_temp.judge(), '[^,]', '', 'g')), 25, 'each of 25 types opens an incident, and one more stands for the rest');
-SELECT is((SELECT count(*) || ' ' || string_agg(n.summary, '') FILTER (WHERE n.kind = 'more') FROM twtasks_internal.next_incidents('{a}') n), '21 and 5 more incidents', '20 of them are sent, and how many more there are');
+SELECT is((SELECT count(*) || ' ' || string_agg(n.summary, '') FILTER (WHERE n.kind = 'more') FROM twtasks.next_incidents('{a}') n), '21 and 5 more incidents', '20 of them are sent, and how many more there are');
 SELECT is(length(pg_temp.send()) > 0, true, 'they go');
 SELECT pg_temp.judge('9 min') \g /dev/null
 SELECT is(pg_temp.send(), NULL, 'the rest waits');

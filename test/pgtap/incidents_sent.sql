@@ -4,7 +4,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.incident, twtasks.incident_sent, twtasks.silence;
-SELECT plan(24);
+SELECT plan(26);
 
 CREATE FUNCTION pg_temp.make(key text, told boolean DEFAULT true, severity text DEFAULT 'page') RETURNS bigint
 LANGUAGE sql
@@ -19,14 +19,14 @@ CREATE FUNCTION pg_temp.due(targets text[] DEFAULT '{a}') RETURNS text
 LANGUAGE sql
 AS $$
 	SELECT string_agg(concat_ws(' ', n.target, n.state, nullif(n.repeat, 0), n.key), ', ' ORDER BY n.key, n.target)
-	FROM twtasks_internal.next_incidents(targets) n
+	FROM twtasks.next_incidents(targets) n
 $$;
 -- Notes all that is to be sent; how many that were.
 CREATE FUNCTION pg_temp.send(status text DEFAULT 'sent', targets text[] DEFAULT '{a}') RETURNS bigint
 LANGUAGE sql
 AS $$
-	SELECT count(*) FILTER (WHERE twtasks_internal.note_sent(n.incident, n.target, n.state, n.repeat, status, 'answer'))
-	FROM twtasks_internal.next_incidents(targets) n
+	SELECT count(*) FILTER (WHERE twtasks.note_sent(n.incident, n.target, n.state, n.repeat, status, 'answer'))
+	FROM twtasks.next_incidents(targets) n
 $$;
 
 SELECT is(pg_temp.due(), NULL, 'without an incident nothing is sent');
@@ -42,10 +42,10 @@ SELECT is(pg_temp.send('retry'), 1::bigint, 'a failed attempt is noted');
 SELECT is(pg_temp.due(), 'a open error/X', 'a message to be tried again is returned');
 SELECT is(pg_temp.send(), 1::bigint, 'its success is noted');
 SELECT is(pg_temp.due('{a,b}'), 'b open error/X', 'a message that was sent is not returned again');
-SELECT is(twtasks_internal.note_sent(:id, 'a', 'open', 0, 'failed', 'late'), false, 'a second note of the message does nothing');
+SELECT is(twtasks.note_sent(:id, 'a', 'open', 0, 'failed', 'late'), false, 'a second note of the message does nothing');
 SELECT is((SELECT string_agg(concat_ws(' ', s.key, s.target, s.state, s.status, s.answer), ', ') FROM twtasks.incident_sent s),
 	'error/X a open sent answer', 'the delivery is a row');
-SELECT is(twtasks_internal.note_sent(0, 'a', 'open', 0, 'sent'), false, 'an incident that does not exist has no message');
+SELECT is(twtasks.note_sent(0, 'a', 'open', 0, 'sent'), false, 'an incident that does not exist has no message');
 
 -- A receiver that was away gets all messages of a key in order.
 UPDATE twtasks.incident SET repeated = twtasks.clock(), repeats = 2 WHERE id = :id;
@@ -64,12 +64,18 @@ SELECT is(pg_temp.send() || ' ' || pg_temp.due(), '1 a open error/X', 'the next 
 -- Old messages.
 UPDATE twtasks.incident SET resolved = twtasks.clock() - interval '61 min' WHERE id = :id;
 SELECT is(pg_temp.due('{b}'), 'b open error/X', 'a new target hears nothing of what ended over an hour ago');
-SELECT is((SELECT incident FROM twtasks_internal.next_incidents('{b}')), :again::bigint, 'it hears of what is open');
+SELECT is((SELECT incident FROM twtasks.next_incidents('{b}')), :again::bigint, 'it hears of what is open');
 
 -- A silence that begins while the opening is under way.
-SELECT twtasks_internal.note_sent(:held, 'a', 'open', 0, 'sent') \g /dev/null
+SELECT twtasks.note_sent(:held, 'a', 'open', 0, 'sent') \g /dev/null
 UPDATE twtasks.incident SET resolved = twtasks.clock() WHERE id = :held;
 SELECT is(pg_temp.due(), 'a open error/X, a resolve error/Y', 'the end of what was sent is sent, although it was silenced');
+
+-- A deputy sends only while nobody counts.
+SELECT twtasks_internal.monitor_tasks() \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.next_incidents('{a}', 100, true)), 0::bigint, 'a deputy gets no message while the leader counts');
+UPDATE twtasks.monitor_look SET at = at - interval '151 s';
+SELECT is((SELECT count(*) FROM twtasks.next_incidents('{a}', 100, true)), 2::bigint, 'it gets all of them while nobody does');
 
 -- A copy pages nobody.
 UPDATE twtasks.adoption SET ended = clock_timestamp();

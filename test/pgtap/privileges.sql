@@ -58,13 +58,13 @@ SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_part,hist
 	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,place_partition_as_owner,stop_partition_as_owner,find_place,note_fewer,check_problem,finish_task_as_owner,
 	check_place,check_run,check_takes,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,split_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f
 UNION ALL
-SELECT f, '{worker}'::text[] FROM unnest('{judge_incidents,next_incidents,note_sent,is_well}'::text[]) f
+SELECT f, '{worker}'::text[] FROM unnest('{judge_incidents,is_well}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{incident_rules,warned_incidents,counted_incidents,still_incidents,named_incidents,find_incidents,note_incidents,tell_incidents,clean_incidents,judge_now,check_reason}'::text[]) f
+SELECT f, '{}'::text[] FROM unnest('{incident_rules,warned_incidents,counted_incidents,still_incidents,named_incidents,find_incidents,note_incidents,tell_incidents,clean_incidents,judge_now,is_silent,check_reason}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{acknowledge_incident,silence,unsilence}'::text[]) f
 UNION ALL
-SELECT 'judge_silence', '{worker,web}'::text[]
+SELECT f, '{worker,web}'::text[] FROM unnest('{judge_silence,next_incidents,note_sent}'::text[]) f
 UNION ALL
 SELECT 'silenced_until', '{worker,operator,viewer}'::text[]
 UNION ALL

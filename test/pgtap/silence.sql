@@ -24,8 +24,8 @@ CREATE FUNCTION pg_temp.send() RETURNS text
 LANGUAGE sql
 AS $$
 	SELECT string_agg(concat_ws(' ', n.state, n.key), ', ' ORDER BY n.key)
-	FROM twtasks_internal.next_incidents('{a}') n
-	WHERE twtasks_internal.note_sent(n.incident, n.target, n.state, n.repeat, 'sent')
+	FROM twtasks.next_incidents('{a}') n
+	WHERE twtasks.note_sent(n.incident, n.target, n.state, n.repeat, 'sent')
 $$;
 CREATE FUNCTION pg_temp.fail(n integer, type text) RETURNS void
 LANGUAGE sql

@@ -139,7 +139,7 @@ sub tables
 }
 
 $node->safe_psql('postgres',
-	q{SELECT twtasks_internal.note_sent(i.id, 'desk', 'open', 0, 'sent') FROM twtasks.incident i});
+	q{SELECT twtasks.note_sent(i.id, 'desk', 'open', 0, 'sent') FROM twtasks.incident i});
 my @tables = tables('\'r\', \'p\'');
 my @sequences = tables('\'S\'');
 
