@@ -191,7 +191,8 @@ rows_of(Oid part)
 /*
  * A restore without owners gives partitions to others, so the rights are those on the
  * whole.  A try that is repeated has a bound; the last one before a person decides has
- * none.
+ * none.  Tries are at least two versions apart, so only a task of many versions can
+ * have reached it.
  */
 static SPIPlanPtr
 prepare(Oid part)
@@ -207,15 +208,17 @@ prepare(Oid part)
 	plan = SPI_prepare(psprintf(
 								"INSERT INTO twtasks.task_attempt (task_id, version, try, runnable, started, ended, incarnation, result, error, next, node) "
 								"SELECT u.id, u.version, u.try, u.runnable, u.started, $10, u.incarnation, u.result, "
-								"CASE WHEN u.error IS DISTINCT FROM l.error THEN u.error END, u.next, n.name "
+								"CASE WHEN u.version OPERATOR(pg_catalog.=) 1 OR u.error IS DISTINCT FROM ("
+								"SELECT t.error FROM twtasks.task_attempt t WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %1$s "
+								"AND t.error IS NOT NULL AND t.result OPERATOR(pg_catalog.<>) 'late' ORDER BY t.version DESC LIMIT 1) "
+								"THEN u.error END, u.next, n.name "
 								"FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) "
 								"u(id, version, try, runnable, started, incarnation, result, error, next) "
 								"LEFT JOIN twtasks.node n ON n.incarnation OPERATOR(pg_catalog.=) u.incarnation "
-								"CROSS JOIN LATERAL (SELECT pg_catalog.count(*), "
-								"(pg_catalog.array_agg(a.error ORDER BY a.version DESC) FILTER (WHERE a.error IS NOT NULL AND a.result OPERATOR(pg_catalog.<>) 'late'))[1] "
-								"FROM (SELECT t.version, t.error, t.result FROM twtasks.task_attempt t "
-								"WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %s LIMIT 100) a) "
-								"l(n, error) WHERE u.next IS NULL OR l.n OPERATOR(pg_catalog.<) 100", rows_of(part)),
+								"WHERE u.next IS NULL OR u.version OPERATOR(pg_catalog.<) 200 OR 100 OPERATOR(pg_catalog.<>) ("
+								"SELECT pg_catalog.count(*) FROM ("
+								"SELECT FROM twtasks.task_attempt t WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %1$s LIMIT 100) a)",
+								rows_of(part)),
 					   lengthof(types), types);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the insert of attempts: %s", SPI_result_code_string(SPI_result));
