@@ -17,7 +17,7 @@ typedef struct Check
 
 	/*
 	 * Returns finding (WARN or FAIL), sentence and command for each trouble;
-	 * $1 is the age from which on a transaction is old.
+	 * $1, if it has one, is the age from which on a transaction is old.
 	 */
 	const char *sql;
 } Check;

@@ -102,7 +102,7 @@ look(Visit *visit, const Check *check)
 	PGresult   *rows;
 
 	old = old ? old : OLD;
-	rows = session_try(visit->ctl->session, check->sql, 1, &old);
+	rows = session_try(visit->ctl->session, check->sql, strstr(check->sql, "$1") != NULL ? 1 : 0, &old);
 	if (PQresultStatus(rows) != PGRES_TUPLES_OK)
 		tell_failure(visit, check, rows);
 	else if (PQntuples(rows) > 0)

@@ -54,9 +54,8 @@ static const Action actions[] = {
 	{"schedule", "pause", "SELECT twtasks.pause_schedule($1, $2)", {"NAME", "reason"}},
 	{"schedule", "resume", "SELECT twtasks.resume_schedule($1, $2)", {"NAME", "reason"}},
 	{"schedule", "run-now", "SELECT (twtasks.run_schedule_now($1, $2)).result", {"NAME", "reason"}},
-	{"schedule", "cron",
-		"SELECT (twtasks.schedule($1, $2, $3, $4::jsonb, time_zone => coalesce($5, 'UTC'), missed => coalesce($6, 'once'),"
-		" reason => $7)).result",
+	{"schedule", NULL,
+		"SELECT (twtasks.configure_schedule($1, $2, $3, $4::jsonb, time_zone => $5, missed => $6, reason => $7)).result",
 	{"NAME", "cron", "type", "data", "time-zone", "missed", "reason"}},
 	{NULL}
 };

@@ -139,10 +139,10 @@ static const VerbOption bucket_options[] = {
 };
 
 static const VerbOption schedule_options[] = {
-	{"cron", 0, "CRON", "the times, with --type"},
+	{"cron", 0, "CRON", "the times; a new schedule needs --type, too"},
 	{"type", 0, "TYPE", "the type of its tasks"},
 	{"data", 0, "JSON", "the data of its tasks"},
-	{"time-zone", 0, "ZONE", "of the times; UTC if left out"},
+	{"time-zone", 0, "ZONE", "of the times; UTC for a new schedule"},
 	{"missed", 0, "RULE", "for missed occurrences: skip, once or all"},
 	{"pause", 0, NULL, "add no tasks from now on"},
 	{"resume", 0, NULL, "go on from now"},

@@ -64,7 +64,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.configure_bucket, twtasks.unset_bucket_options, twtasks.drop_bucket,
 	twtasks.pause_type, twtasks.resume_type, twtasks.pause_bucket, twtasks.resume_bucket,
 	twtasks.configure_limit, twtasks.drop_limit,
-	twtasks.schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
+	twtasks.schedule, twtasks.configure_schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
 	twtasks.run_schedule_now
 	TO twtasks_operator;
 

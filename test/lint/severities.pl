@@ -8,9 +8,9 @@
 use strict;
 use warnings;
 
-my ($sql, $rules, $monitoring, $incidents, $operations, $runbook) =
-	qw(sql/watch/find_incidents.sql share/prometheus/twtasks.rules.yml docs/monitoring.md docs/incidents.md docs/operations.md docs/runbook.md);
-my %text = map { $_ => slurp($_) } $sql, $rules, $monitoring, $incidents, $operations, $runbook;
+my ($sql, $doctor, $rules, $monitoring, $incidents, $operations, $runbook) =
+	qw(sql/watch/find_incidents.sql tools/doctor_checks.c share/prometheus/twtasks.rules.yml docs/monitoring.md docs/incidents.md docs/operations.md docs/runbook.md);
+my %text = map { $_ => slurp($_) } $sql, $doctor, $rules, $monitoring, $incidents, $operations, $runbook;
 my %is_warning = map { $_ => 1 } @ARGV;
 my (%severity, %page_from, %told);
 
@@ -70,6 +70,14 @@ sub is_found
 
 	return $is_warning{$kind} || $text{$sql} =~ /SELECT '$kind'/;
 }
+
+# ---- the doctor ----
+
+my ($fails) = $text{$doctor} =~ /w[.]warning IN \((.*?)\) THEN 'FAIL'/s;
+my %is_failure = map { $_ => 1 } $fails =~ /'([^']+)'/g;
+
+breach($doctor, 0, "\"$_\" is a page and does not fail, or is none and fails")
+	foreach grep { $is_failure{$_} xor ($severity{$_} || '') eq 'page' } sort keys %is_warning;
 
 # ---- the pages ----
 

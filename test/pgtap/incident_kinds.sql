@@ -3,23 +3,10 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SET LOCAL twtasks.testing = on;
-TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow, twtasks.schedule;
-SELECT pg_temp.node() \g /dev/null
+\ir ../lib/incidents.sql
 UPDATE twtasks.node SET buckets = '{default}';
-SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
 SELECT plan(37);
 
-CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
-LANGUAGE plpgsql
-AS $$
-BEGIN
-	PERFORM twtasks.advance_clock(by);
-	UPDATE twtasks.node SET heartbeat = clock_timestamp(), next_tick = NULL;
-	PERFORM twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks();
-	RETURN (SELECT string_agg(concat_ws(' ', i.key, i.severity, i.count), ', ' ORDER BY i.key)
-			FROM twtasks.incidents i WHERE i.state <> 'resolved');
-END $$;
 CREATE FUNCTION pg_temp.put(n integer, status twtasks.task_status, type text, age interval DEFAULT '0') RETURNS void
 LANGUAGE sql
 AS $$

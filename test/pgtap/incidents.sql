@@ -4,23 +4,9 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SET LOCAL twtasks.testing = on;
-TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow;
-SELECT pg_temp.node() \g /dev/null
-SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
+\ir ../lib/incidents.sql
 SELECT plan(39);
 
--- Time passes, and the leader counts and judges.
-CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
-LANGUAGE plpgsql
-AS $$
-BEGIN
-	PERFORM twtasks.advance_clock(by);
-	UPDATE twtasks.node SET heartbeat = clock_timestamp(), next_tick = NULL;
-	PERFORM twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks();
-	RETURN (SELECT string_agg(concat_ws(' ', i.key, i.severity, i.count), ', ' ORDER BY i.key)
-			FROM twtasks.incidents i WHERE i.state <> 'resolved');
-END $$;
 -- Sends all that is to be sent; the messages.
 CREATE FUNCTION pg_temp.send() RETURNS text
 LANGUAGE plpgsql

@@ -41,7 +41,7 @@ SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,unset_bucket_options,drop_bucket,pause_type,resume_type,pause_bucket,resume_bucket,
-	schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
+	schedule,configure_schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
 	change_tasks,adopt,configure_limit,drop_limit,reset_listener}'::text[]) f
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f

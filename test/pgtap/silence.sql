@@ -3,19 +3,15 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SET LOCAL twtasks.testing = on;
-TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow, twtasks.policy_audit;
-SELECT pg_temp.node() \g /dev/null
-SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
+\ir ../lib/incidents.sql
 SELECT plan(38);
 
-CREATE FUNCTION pg_temp.judge(by interval DEFAULT '1 min') RETURNS text
+-- Time passes; the open incidents with their state.
+CREATE FUNCTION pg_temp.look(by interval DEFAULT '1 min') RETURNS text
 LANGUAGE plpgsql
 AS $$
 BEGIN
-	PERFORM twtasks.advance_clock(by);
-	UPDATE twtasks.node SET heartbeat = clock_timestamp(), next_tick = NULL;
-	PERFORM twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks();
+	PERFORM pg_temp.judge_after(by);
 	RETURN (SELECT string_agg(concat_ws(' ', i.key, i.state, CASE WHEN i.silenced_until IS NOT NULL THEN 'silenced' END), ', ' ORDER BY i.key)
 			FROM twtasks.incidents i WHERE i.state <> 'resolved');
 END $$;
@@ -37,28 +33,28 @@ $$;
 -- A silence that was there first.
 SELECT twtasks.silence('error', 'PAYOUT|*', twtasks.clock() + interval '1 hour', 'bank maintenance') AS id \gset
 SELECT pg_temp.fail(1, 'PAYOUT|ACME'), pg_temp.fail(2, 'PAYOUT'), pg_temp.fail(3, 'MAIL') \g /dev/null
-SELECT is(pg_temp.judge(), 'error/MAIL open, error/PAYOUT open, error/PAYOUT|ACME open silenced', 'a silenced incident opens, and the view says so');
+SELECT is(pg_temp.look(), 'error/MAIL open, error/PAYOUT open, error/PAYOUT|ACME open silenced', 'a silenced incident opens, and the view says so');
 SELECT is(pg_temp.send(), 'open error/MAIL, open error/PAYOUT', 'it is not sent');
-SELECT is(pg_temp.judge('58 min'), 'error/MAIL open, error/PAYOUT open, error/PAYOUT|ACME open silenced', 'the silence lasts');
+SELECT is(pg_temp.look('58 min'), 'error/MAIL open, error/PAYOUT open, error/PAYOUT|ACME open silenced', 'the silence lasts');
 SELECT is(pg_temp.send(), NULL, 'nothing is sent meanwhile');
-SELECT is(pg_temp.judge('2 min'), 'error/MAIL open, error/PAYOUT open, error/PAYOUT|ACME open', 'the silence ends');
+SELECT is(pg_temp.look('2 min'), 'error/MAIL open, error/PAYOUT open, error/PAYOUT|ACME open', 'the silence ends');
 SELECT is(pg_temp.send(), 'open error/PAYOUT|ACME', 'then an incident that is open is sent');
 
 -- A silence that comes later.
 SELECT twtasks.silence('*', 'PAYOUT*', twtasks.clock() + interval '10 hours', 'more of it') AS id2 \gset
-SELECT pg_temp.judge('7 hours') \g /dev/null
+SELECT pg_temp.look('7 hours') \g /dev/null
 SELECT is(pg_temp.send(), 'refresh error/MAIL', 'a silenced incident is not sent again');
 DELETE FROM twtasks.task WHERE type = 'PAYOUT|ACME';
-SELECT is(pg_temp.judge() || '; ' || pg_temp.send(), 'error/MAIL open, error/PAYOUT open silenced; resolve error/PAYOUT|ACME', 'the end of an incident that was sent is sent');
+SELECT is(pg_temp.look() || '; ' || pg_temp.send(), 'error/MAIL open, error/PAYOUT open silenced; resolve error/PAYOUT|ACME', 'the end of an incident that was sent is sent');
 SELECT pg_temp.fail(4, 'SMS') \g /dev/null
-SELECT is(pg_temp.judge() ~ 'error/SMS open', true, 'an incident opens');
+SELECT is(pg_temp.look() ~ 'error/SMS open', true, 'an incident opens');
 SELECT twtasks.silence('error', 'SMS', twtasks.clock() + interval '1 hour', 'before it was sent') AS id3 \gset
 SELECT is(pg_temp.send(), NULL, 'a silence keeps back an opening that nobody has heard of');
 DELETE FROM twtasks.task WHERE type = 'SMS';
-SELECT is(pg_temp.judge() || '; ' || coalesce(pg_temp.send(), ''), 'error/MAIL open, error/PAYOUT open silenced; ', 'its end is not sent either');
+SELECT is(pg_temp.look() || '; ' || coalesce(pg_temp.send(), ''), 'error/MAIL open, error/PAYOUT open silenced; ', 'its end is not sent either');
 SELECT is(twtasks.unsilence(:id2, 'done early'), true, 'a silence is ended by hand');
 SELECT is(twtasks.unsilence(:id2, 'done early'), false, 'it ends once');
-SELECT is(pg_temp.judge() || '; ' || pg_temp.send(), 'error/MAIL open, error/PAYOUT open; refresh error/PAYOUT', 'then a refresh that was due is sent');
+SELECT is(pg_temp.look() || '; ' || pg_temp.send(), 'error/MAIL open, error/PAYOUT open; refresh error/PAYOUT', 'then a refresh that was due is sent');
 
 -- Acknowledged.
 SELECT is(twtasks.acknowledge_incident('error/MAIL', 'I look'), true, 'an incident is acknowledged');
@@ -84,13 +80,13 @@ SELECT throws_ok($$SELECT twtasks.unsilence(0, 'x')$$, '42704', 'there is no sil
 
 -- Nobody counts.
 DELETE FROM twtasks.task;
-SELECT pg_temp.judge() \g /dev/null
+SELECT pg_temp.look() \g /dev/null
 SELECT pg_temp.send() \g /dev/null
 SELECT is(twtasks.judge_silence(), false, 'the leader has counted');
 SELECT twtasks.advance_clock('151 s') \g /dev/null
 SELECT is(twtasks.judge_silence(), true, 'nobody has counted for 150 seconds');
 SELECT is(twtasks.judge_silence() || ' ' || pg_temp.send(), 'true open silent/', 'it is one incident, and is sent');
-SELECT is(pg_temp.judge(), NULL, 'a leader that counts ends it');
+SELECT is(pg_temp.look(), NULL, 'a leader that counts ends it');
 SELECT is(pg_temp.send(), 'resolve silent/', 'its end is sent');
 TRUNCATE twtasks.monitor_look;
 SELECT is(twtasks.judge_silence(), false, 'where no sidecar ever counted, none is missing');
@@ -99,13 +95,13 @@ SELECT is(twtasks.judge_silence(), false, 'where no sidecar ever counted, none i
 ALTER TABLE twtasks.incident ADD CONSTRAINT broken CHECK (kind <> 'error') NOT VALID;
 SELECT pg_temp.fail(1, 'MAIL') \g /dev/null
 SET LOCAL client_min_messages = error;
-SELECT pg_temp.judge() \g /dev/null
+SELECT pg_temp.look() \g /dev/null
 RESET client_min_messages;
 SELECT is((SELECT concat_ws(' ', m.errors, w.warning) FROM twtasks.monitor m, twtasks.warnings w WHERE w.warning = 'incidents fail'), '1 incidents fail', 'a judge that fails is a warning, and the count is kept');
 SELECT is(twtasks_internal.is_well(), false, 'a judge that fails stops the heartbeat');
 ALTER TABLE twtasks.incident DROP CONSTRAINT broken;
 UPDATE twtasks.duty SET called = called - interval '1 min' WHERE name = 'judge_incidents';
-SELECT pg_temp.judge() \g /dev/null
+SELECT pg_temp.look() \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.warnings w WHERE w.warning = 'incidents fail'), 0::bigint, 'its success ends the warning');
 
 SELECT * FROM finish();
