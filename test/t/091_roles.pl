@@ -4,6 +4,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use File::Basename;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
@@ -28,6 +29,32 @@ is( $node->value(
 		<<'SQL'), 'twtasks_worker', 'the sidecar is a worker, and that is all');
 		SELECT string_agg(roleid::regrole::text, ' ') FROM pg_auth_members
 		WHERE member = 'sidecar'::regrole
+SQL
+
+# The page has each right of the catalog, and no other.
+$node->value('CREATE EXTENSION twtasks_events');
+$node->value('CREATE EXTENSION twtasks_kinds');
+my $page = PostgreSQL::Test::Utils::slurp_file(dirname(__FILE__) . '/../../docs/reference.md');
+my ($titles, $rows) = $page =~ /^\| name \| (`twtasks_producer`.*?) \|\n\|[-|]+\n((?:\|.*\n)+)/m;
+my @columns = split / \| /, $titles =~ tr/`//dr;
+my @rights;
+
+foreach my $row (split /\n/, $rows)
+{
+	my (undef, $name, @cells) = map { s/^\s+|\s+$//gr } split /\|/, $row =~ tr/`//dr, -1;
+
+	push @rights, map { "$name $columns[$_]" } grep { $cells[$_] eq 'yes' } 0 .. $#columns;
+}
+is(join("\n", sort @rights), join("\n", sort split /\n/, $node->value(<<'SQL')), 'docs/reference.md has the rights of each role');
+	SELECT DISTINCT g.name || ' ' || CASE g.grantee WHEN 0 THEN 'any role' ELSE g.grantee::regrole::text END
+	FROM (SELECT p.proname || '()' AS name, a.grantee
+		  FROM pg_proc p CROSS JOIN LATERAL aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+		  WHERE p.pronamespace = 'twtasks'::regnamespace
+		  UNION ALL
+		  SELECT c.relname, a.grantee
+		  FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+		  WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ('r', 'p', 'v') AND a.privilege_type = 'SELECT') g
+	WHERE g.grantee <> 'twtasks_owner'::regrole
 SQL
 
 my $sidecar = TwTasks::Sidecar->start(
