@@ -4,6 +4,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use File::Basename;
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -208,6 +209,50 @@ is(candidates('li'), 'list life limit', 'verbs are completed');
 like(candidates('list', '--st'), qr/^--status$/, 'options are completed');
 is(candidates('list', '--type', 'FAI'), 'FAILS|ACME', 'types are completed');
 is(candidates('show', substr($failed, 0, 9)), $failed, 'ids are completed');
+
+# As a shell completes the last word: the program on its PATH, the server by its variables.
+sub completed
+{
+	my (@words) = @_;
+	my $program = TwTasks::Ctl::program();
+	my $script = '. "$0"; COMP_WORDS=(twtasksctl "$@"); COMP_CWORD=$#; _twtasksctl; printf "%s\n" "${COMPREPLY[@]}"';
+
+	local $ENV{PATH} = dirname($program) . ":$ENV{PATH}";
+	local $ENV{PGHOST} = $node->host;
+	local $ENV{PGPORT} = $node->port;
+	local $ENV{PGDATABASE} = 'postgres';
+	my ($out) = run_command([ 'bash', '-c', $script, dirname(__FILE__) . '/../../tools/completion.bash', @words ]);
+
+	return join ' ', split /\n/, $out;
+}
+is(completed('li'), 'list life limit', 'bash completes verbs');
+is(completed('list', '--type', 'FAI'), 'FAILS\\|ACME', 'bash completes types, and quotes them');
+is(completed('show', substr($failed, 0, 9)), $failed, 'bash completes ids');
+
+# ---- names that programs rely on ----
+
+my %names = (
+	status => 'database environment extension nodes counted counted_seconds_ago waiting submitted processing errors stuck oldest_seconds wrong',
+	list => 'tasks',
+	show => 'id version type sub_type bucket priority status key tries created state_time next_event_time error',
+	errors => 'shape tasks types first_seen last_seen example',
+	incidents => 'id key severity state opened resolved count summary detail hint silenced_until',
+	top => 'type waiting submitted processing errors held retrying oldest_submitted done_per_minute',
+	nodes => 'name heartbeat',
+	why => 'sentence reason place starts advice',
+	life => 'at event version',
+	limit => 'pattern scope concurrency rate',
+	doctor => 'check finding sentence command');
+
+foreach my $verb (sort keys %names)
+{
+	my (undef, $status, @arguments) = @{ $verbs{$verb} };
+	my ($out) = run_command([ TwTasks::Ctl::program(), '-d', $node->connstr('postgres'), $verb, @arguments, '--json' ]);
+	my $document = decode_json($out);
+	my $row = ref $document eq 'ARRAY' ? $document->[0] : $document;
+
+	is(join(' ', grep { !exists $row->{$_} } split / /, $names{$verb}), '', "$verb: its JSON has the names of before");
+}
 
 # ---- in time ----
 
