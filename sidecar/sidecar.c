@@ -248,13 +248,6 @@ on_turn(void *arg)
 
 /* ---- health ---- */
 
-/* Why the node starts no tasks, or may start none soon; NULL: all is well. */
-static const char *
-trouble(Sidecar *sidecar)
-{
-	return sidecar->state != SIDECAR_RUNNING ? "stopping" : observed_trouble(sidecar->observed);
-}
-
 static void
 on_health(void *arg, HealthState *state)
 {
@@ -262,7 +255,7 @@ on_health(void *arg, HealthState *state)
 
 	state->broken = faults_text(sidecar->faults);
 	state->config = sidecar->config_trouble;
-	state->trouble = trouble(sidecar);
+	state->trouble = sidecar->state != SIDECAR_RUNNING ? "stopping" : observed_trouble(sidecar->observed);
 	state->listeners = listeners_first_trouble(sidecar->listeners);
 	state->helpers = faults_of_helpers(sidecar->faults);
 	if (state->trouble == NULL && faults_are_all(sidecar->faults))
