@@ -38,10 +38,8 @@ typedef enum SidecarState
 {
 	SIDECAR_RUNNING,
 	SIDECAR_DRAINING,			/* starts nothing new */
-	SIDECAR_REPORTING,			/* the drain is over, its last outcomes are on
-								 * their way */
-	SIDECAR_ENDING				/* waits until the database and the election
-								 * know that the node ends */
+	SIDECAR_REPORTING,			/* sends the last outcomes of the drain */
+	SIDECAR_ENDING				/* tells that the node ends, and waits for it */
 } SidecarState;
 
 struct Sidecar
