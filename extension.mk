@@ -77,6 +77,7 @@ OBJS += src/base/new_task.o		# a task on its way in
 OBJS += src/base/constructors.o	# values of our types that SQL makes
 OBJS += src/base/json_value.o		# the text of a JSON value
 OBJS += src/base/contract.o			# whether the library knows the SQL that calls it
+OBJS += src/base/error_shape.o		# an error without its details
 OBJS += src/base/call.o				# arguments and results of functions
 OBJS += src/base/arrays.o			# ... that are arrays
 OBJS += src/base/caller.o			# in whose name

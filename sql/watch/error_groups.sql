@@ -1,32 +1,14 @@
 /*
- * twtasks_internal.error_shapes(errors)
+ * twtasks_internal.error_shape(error)
  *
- *		Errors without what differs from task to task: "<text>" stands for a quoted
+ *		An error without what differs from task to task: "<text>" stands for a quoted
  *		text, <address> for an e-mail address, and # for a number, a time, an IP
- *		address, a UUID or hexadecimal digits.  For many errors at once, since a call
- *		costs more than a shape.
- *
- * Returns
- *		a row for each error, in order
+ *		address, a UUID or hexadecimal digits.  Only its first 500 characters count.
  */
-CREATE FUNCTION twtasks_internal.error_shapes(errors text[])
-RETURNS SETOF text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT regexp_replace(
-		CASE WHEN strpos(q.error, '@') = 0 THEN q.error
-			 ELSE regexp_replace(q.error, '[[:alnum:]._%+-]+@[[:alnum:]-]+([.][[:alnum:]-]+)*', '<address>', 'g') END,
-		'[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0[xX][0-9a-fA-F]+|([0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{1,4}'
-		'|[[:<:]](?=[a-fA-F]*[0-9])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{8,}[[:>:]]|[0-9]+([.:,][0-9]+)*', '#', 'g')
-	FROM (SELECT left(coalesce(u.error, ''), 500), u.n FROM unnest(errors) WITH ORDINALITY u(error, n)) g(error, n)
-	CROSS JOIN LATERAL (
-		SELECT CASE WHEN translate(g.error, '"''', '') = g.error THEN g.error
-					-- not the apostrophes of words
-					ELSE regexp_replace(regexp_replace(g.error, '"[^"]*"', '"<text>"', 'g'),
-										'(^|[^[:alnum:]])''[^'']*''(?![[:alnum:]])', concat(chr(92), '1''<text>'''), 'g') END) q(error)
-	ORDER BY g.n
-$$;
+CREATE FUNCTION twtasks_internal.error_shape(error text)
+RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'twt_error_shape';
 
 /*
  * twtasks.error_groups(pattern, max_groups)
@@ -73,6 +55,7 @@ LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 10
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_sort = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -89,34 +72,27 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	RETURN QUERY
-	WITH failed AS MATERIALIZED (
-		SELECT r.id, r.type, r.state_time, r.error
+	WITH shaped AS MATERIALIZED (
+		SELECT twtasks_internal.error_shape(coalesce(r.error, '')) AS shape, r.id, r.type, r.state_time
 		FROM (SELECT t.id, t.type, t.status, t.state_time, t.error
 			  FROM twtasks.task t WHERE NOT t.queued AND t.next_event_time >= 'infinity'
 			  LIMIT most_read) r
 		WHERE r.status = 'ERROR' AND twtasks_internal.fits(error_groups.pattern, r.type) IS NOT NULL
 		LIMIT most_errors),
-	-- Equal errors are common, and their shape costs most.
-	message AS MATERIALIZED (
-		SELECT f.error, count(*) AS tasks, array_agg(DISTINCT f.type) AS types, min(f.state_time) AS first,
-			   max(f.state_time) AS last, (array_agg(f.id ORDER BY f.state_time DESC))[1] AS id,
-			   row_number() OVER () AS n
-		FROM failed f GROUP BY f.error),
-	shaped AS MATERIALIZED (
-		SELECT e.shape, m.*
-		FROM message m
-		JOIN twtasks_internal.error_shapes(ARRAY(SELECT o.error FROM message o ORDER BY o.n)) WITH ORDINALITY e(shape, n)
-			ON e.n = m.n),
-	kind AS (
-		SELECT o.shape, (array_agg(DISTINCT y.type))[1:20] AS types FROM shaped o, unnest(o.types) y(type) GROUP BY o.shape)
-	SELECT s.shape, sum(s.tasks)::bigint,
-		   (SELECT count(*) >= most_errors FROM failed)
+	largest AS (
+		SELECT t.shape, sum(t.tasks)::bigint AS tasks, (array_agg(t.type ORDER BY t.type))[1:20] AS types,
+			   min(t.first) AS first, max(t.last) AS last
+		FROM (SELECT s.shape, s.type, count(*) AS tasks, min(s.state_time) AS first, max(s.state_time) AS last
+			  FROM shaped s GROUP BY s.shape, s.type) t
+		GROUP BY t.shape ORDER BY sum(t.tasks) DESC, t.shape LIMIT max_groups),
+	newest AS (
+		SELECT DISTINCT ON (l.tasks, l.shape) l.*, e.id
+		FROM largest l JOIN shaped e ON e.shape = l.shape AND e.state_time = l.last
+		ORDER BY l.tasks DESC, l.shape, e.id DESC)
+	SELECT n.shape, n.tasks,
+		   (SELECT count(*) >= most_errors FROM shaped)
 		   OR (SELECT count(*) >= most_read FROM (
 				SELECT FROM twtasks.task t WHERE NOT t.queued AND t.next_event_time >= 'infinity' LIMIT most_read) a),
-		   k.types,
-		   min(s.first), max(s.last), (array_agg(s.id ORDER BY s.last DESC))[1], (array_agg(s.error ORDER BY s.last DESC))[1]
-	FROM shaped s JOIN kind k ON k.shape = s.shape
-	GROUP BY s.shape, k.types
-	ORDER BY sum(s.tasks) DESC, s.shape
-	LIMIT max_groups;
+		   n.types, n.first, n.last, n.id, (SELECT t.error FROM twtasks.task t WHERE t.id = n.id)
+	FROM newest n ORDER BY n.tasks DESC, n.shape;
 END $$;

@@ -4,9 +4,9 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(21);
+SELECT plan(33);
 
-SELECT is((SELECT e FROM twtasks_internal.error_shapes(ARRAY[x.error]) e), x.shape, x.error)
+SELECT is(twtasks_internal.error_shape(x.error), x.shape, coalesce(x.error, 'NULL'))
 FROM (VALUES ('timeout after 30 s calling https://bank.example/pay/4711', 'timeout after # s calling https://bank.example/pay/#'),
 	('task 01a1f85d-bc20-7ca3-a25e-5df99ce4a320 is gone', 'task # is gone'),
 	('refused at 2024-01-31 10:11:12.5+00 by 10.0.0.17:5432', 'refused at #-#-# #+# by #'),
@@ -17,7 +17,17 @@ FROM (VALUES ('timeout after 30 s calling https://bank.example/pay/4711', 'timeo
 	('it can''t, and won''t', 'it can''t, and won''t'),
 	('no mailbox anne.smith+x@mail.example.org, sorry', 'no mailbox <address>, sorry'),
 	('1,234.50 EUR', '# EUR'),
-	('', ''), (NULL, '')) x(error, shape);
+	('he said "now', 'he said "now'), ('''a'' or ''b''', '''<text>'' or ''<text>'''),
+	('mail to a@, not @b', 'mail to a@, not @b'),
+	('01A1F85D-BC20-7CA3-A25E-5DF99CE4A3201', '##'), ('01a1f85d-bc20-7ca3-a25e', '#-bc#-#ca#-a#e'),
+	('1:2:3:45678 ::ffff:1 at 10:11', '# # at #'), ('fe80::1:2', '#'),
+	('a1b2c3d4_ xa1b2c3d4 0x 0xg', 'a#b#c#d#_ xa#b#c#d# #x #xg'), ('1. 2, 3:', '#. #, #:'),
+	(repeat('x', 498) || '1234', repeat('x', 498) || '#'),
+	('', ''), (NULL, NULL)) x(error, shape);
+-- Characters of several bytes are letters, and are never cut.
+SELECT is(twtasks_internal.error_shape(replace(x.error, 'ZZ', y.letter)), replace(x.shape, 'ZZ', y.letter), x.error)
+FROM (VALUES ('''ZZ'' at 12ZZ ''s''s ZZ@ZZ.org', '''<text>'' at #ZZ ''s''s <address>'), (repeat('ZZ', 501), repeat('ZZ', 500))) x(error, shape)
+CROSS JOIN (SELECT convert_from(CASE getdatabaseencoding() WHEN 'UTF8' THEN '\xc3a9' ELSE 'qq' END::bytea, getdatabaseencoding())) y(letter);
 
 -- Tasks in ERROR, and others that are not counted.
 CREATE FUNCTION pg_temp.fill(first integer, tasks integer, status twtasks.task_status, type text, error text) RETURNS void LANGUAGE sql
