@@ -44,6 +44,7 @@ OBJS += src/table/marks.o			# 4 table: where a sweep goes on
 OBJS += src/table/sweep.o			# 4 table: what it is filled from
 OBJS += src/table/queued.o			# 4 ... the index that it reads
 OBJS += src/table/count.o			# ... and how much is in the queue
+OBJS += src/table/unfit.o			# ... and for which types nobody works
 OBJS += src/grab/grab.o				# 5 grab
 OBJS += src/grab/slots.o			# 5 grab: limits of the whole cluster
 OBJS += src/grab/limit_rules.o		# ... as they are configured

@@ -8,6 +8,7 @@ DROP FUNCTION IF EXISTS twtasks_internal.finish_tasks(
 /* The library does this now. */
 DROP FUNCTION twtasks_internal.finish_others(
 	uuid[], bigint[], text[], bigint[], text[], bigint, bigint, bigint[]);
+DROP FUNCTION twtasks_internal.queued_types(text);
 DROP FUNCTION twtasks_internal.honour_cancels(uuid[], bigint[], text[]);
 DROP FUNCTION twtasks_internal.finish_cancelled(uuid[], bigint[], text[], bigint[], bigint, bigint);
 DROP FUNCTION twtasks_internal.end_now(uuid[], twtasks.task_status[], text[]);

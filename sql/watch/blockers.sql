@@ -239,15 +239,16 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.queued_types(bucket)
+ * twtasks_internal.unfit_types(bucket, patterns, most)
  *
- *		Types in that bucket with tasks that could run, found by steps in the
- *		index.
+ *		The first types in that bucket with tasks that could run that no pattern fits:
+ *		by steps in the index, of which one passes over all types that have the
+ *		beginning of a pattern.
  */
-CREATE FUNCTION twtasks_internal.queued_types(bucket text)
+CREATE FUNCTION twtasks_internal.unfit_types(bucket text, patterns text[], most integer)
 RETURNS SETOF text
-LANGUAGE c STABLE STRICT PARALLEL UNSAFE ROWS 100
-AS 'MODULE_PATHNAME', 'twt_queued_types';
+LANGUAGE c STABLE STRICT PARALLEL UNSAFE ROWS 10
+AS 'MODULE_PATHNAME', 'twt_unfit_types';
 
 /*
  * twtasks_internal.unhandled_types(most)
@@ -263,13 +264,13 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT u.bucket, u.type
-	FROM (SELECT h.bucket, h.type, row_number() OVER (PARTITION BY h.bucket ORDER BY h.type COLLATE "C") AS n
-		  FROM (SELECT array_agg(t.type) AS types, array_agg(b.bucket) AS buckets
-				FROM twtasks_internal.queued_buckets() b(bucket)
-				CROSS JOIN LATERAL twtasks_internal.queued_types(b.bucket) t(type)) q
-		  CROSS JOIN LATERAL twtasks_internal.unhandled(q.types, q.buckets) h) u
-	WHERE u.n <= most
+	SELECT h.bucket, t.type
+	FROM (SELECT b.bucket, array_agg(DISTINCT p.pattern) AS patterns
+		  FROM twtasks_internal.queued_buckets() b(bucket)
+		  JOIN twtasks_internal.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
+		  CROSS JOIN LATERAL unnest(coalesce(n.types, '{*}')) p(pattern)
+		  GROUP BY b.bucket) h
+	CROSS JOIN LATERAL twtasks_internal.unfit_types(h.bucket, h.patterns, most) t(type)
 $$;
 
 /*

@@ -20,13 +20,16 @@
 static const struct
 {
 	Oid			collation;
-	RegProcedure equal;
-	RegProcedure greater;
+	RegProcedure functions[QUEUED_FROM + 1];
 }			compare[] = {
-	{C_COLLATION_OID, F_TEXTEQ, F_TEXT_GT},
-	{C_COLLATION_OID, F_TEXTEQ, F_TEXT_GT},
-	{InvalidOid, F_INT2EQ, F_INT2GT},
-	{InvalidOid, F_UUID_EQ, F_UUID_GT},
+	{C_COLLATION_OID, {F_TEXTEQ, F_TEXT_GT, F_TEXT_GE}},
+	{C_COLLATION_OID, {F_TEXTEQ, F_TEXT_GT, F_TEXT_GE}},
+	{InvalidOid, {F_INT2EQ, F_INT2GT, F_INT2GE}},
+	{InvalidOid, {F_UUID_EQ, F_UUID_GT, F_UUID_GE}},
+};
+
+static const StrategyNumber strategies[] = {
+	BTEqualStrategyNumber, BTGreaterStrategyNumber, BTGreaterEqualStrategyNumber
 };
 
 void
@@ -47,7 +50,7 @@ queued_close(Queued *queued)
 }
 
 IndexScanDesc
-queued_scan(const Queued *queued, const Datum *values, int columns, bool beyond)
+queued_scan(const Queued *queued, const Datum *values, int columns, QueuedFrom how)
 {
 	ScanKeyData keys[lengthof(compare)];
 	IndexScanDesc scan = twt_index_beginscan(queued->table, queued->index,
@@ -55,12 +58,10 @@ queued_scan(const Queued *queued, const Datum *values, int columns, bool beyond)
 
 	for (int i = 0; i < columns; i++)
 	{
-		bool		greater = beyond && i == columns - 1;
+		QueuedFrom	column = i == columns - 1 ? how : QUEUED_EXACTLY;
 
-		ScanKeyEntryInitialize(&keys[i], 0, i + 1,
-							   greater ? BTGreaterStrategyNumber : BTEqualStrategyNumber,
-							   InvalidOid, compare[i].collation,
-							   greater ? compare[i].greater : compare[i].equal, values[i]);
+		ScanKeyEntryInitialize(&keys[i], 0, i + 1, strategies[column], InvalidOid,
+							   compare[i].collation, compare[i].functions[column], values[i]);
 	}
 	scan->xs_want_itup = queued->shows_index;
 	index_rescan(scan, keys, columns, NULL, 0);

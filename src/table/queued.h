@@ -3,7 +3,7 @@
  * queued.h
  *		The index of runnable tasks: task_queued.
  *
- *		to: sweep.c, count.c
+ *		to: sweep.c, count.c, unfit.c
  *
  *-------------------------------------------------------------------------
  */
@@ -34,12 +34,19 @@ typedef struct Queued
 extern void queued_open(Queued *queued);
 extern void queued_close(Queued *queued);
 
+/* The last of the given columns has that value, a greater one, or either. */
+typedef enum QueuedFrom
+{
+	QUEUED_EXACTLY,
+	QUEUED_BEYOND,
+	QUEUED_FROM
+} QueuedFrom;
+
 /*
- * Scans the tasks that have the given values in that many leading columns.
- * With "beyond", the last of these columns has a greater value.  The caller
- * ends the scan.
+ * Scans the tasks that have the given values in that many leading columns.  The
+ * caller ends the scan.
  */
 extern IndexScanDesc queued_scan(const Queued *queued, const Datum *values, int columns,
-								 bool beyond);
+								 QueuedFrom how);
 
 #endif							/* TWT_QUEUED_H */

@@ -106,9 +106,9 @@ begin_scan(const SweepCall *call, const char *type, bool beyond)
 	Datum		values[] = {call->bucket, (Datum) 0};
 
 	if (type == NULL)
-		return queued_scan(&call->queued, values, QUEUED_BUCKET, false);
+		return queued_scan(&call->queued, values, QUEUED_BUCKET, QUEUED_EXACTLY);
 	values[1] = CStringGetTextDatum(type);
-	return queued_scan(&call->queued, values, QUEUED_TYPE, beyond);
+	return queued_scan(&call->queued, values, QUEUED_TYPE, beyond ? QUEUED_BEYOND : QUEUED_EXACTLY);
 }
 
 /* Tasks of a type after the mark, of its priority or with "beyond" of later ones. */
@@ -119,7 +119,7 @@ begin_after(const SweepCall *call, const Mark *mark, bool beyond)
 		call->bucket, CStringGetTextDatum(mark->type), mark->priority, mark->id
 	};
 
-	return queued_scan(&call->queued, values, beyond ? QUEUED_PRIORITY : QUEUED_ID, true);
+	return queued_scan(&call->queued, values, beyond ? QUEUED_PRIORITY : QUEUED_ID, QUEUED_BEYOND);
 }
 
 /*
@@ -293,7 +293,7 @@ begin_line(const SweepCall *call, const char *type, int priority, Line *line)
 	Datum		values[] = {call->bucket, CStringGetTextDatum(type), Int16GetDatum(priority)};
 
 	line->row = table_slot_create(call->queued.table, NULL);
-	line->scan = queued_scan(&call->queued, values, QUEUED_PRIORITY, false);
+	line->scan = queued_scan(&call->queued, values, QUEUED_PRIORITY, QUEUED_EXACTLY);
 	next_in_line(call, line);
 }
 
