@@ -31,10 +31,10 @@ SELECT twtasks.configure_limit('PAY', 50, scope => 'cluster'), twtasks.configure
 SELECT twtasks.pause_type('MAIL.' || n, 'bench') FROM generate_series(21, 29) n \g /dev/null
 SELECT twtasks.schedule('nightly ' || n, '0 3 * * *', 'MAIL.1') FROM generate_series(1, 200) n \g /dev/null
 
--- Each node handles 700 types by their names, and one all of PAY.
+-- Each node handles a hundred types by their names and a thousand by their beginning, one all of PAY.
 INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets, types, leads, next_tick)
 SELECT 'n' || m, now() - interval '3 days', now(), '1 day', '{default,slow,night}',
-	ARRAY(SELECT pg_temp.type(n) FROM generate_series(1, :types) n WHERE n % 14 IN (m, m + 6)) || CASE WHEN m = 1 THEN ARRAY['PAY*'] ELSE '{}' END,
+	ARRAY(SELECT pg_temp.type(n) FROM generate_series(1, :types) n WHERE n % 100 = m) || ARRAY['MAIL.' || m || '*', CASE m WHEN 1 THEN 'PAY*' ELSE 'OTHER*' END],
 	m = 1, now() + interval '1 day'
 FROM generate_series(1, 6) m;
 INSERT INTO twtasks.node (name, started, heartbeat, lease, buckets, types, ended)

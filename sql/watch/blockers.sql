@@ -265,7 +265,7 @@ LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT h.bucket, t.type
-	FROM (SELECT b.bucket, array_agg(DISTINCT p.pattern) AS patterns
+	FROM (SELECT b.bucket, array_agg(p.pattern) AS patterns
 		  FROM twtasks_internal.queued_buckets() b(bucket)
 		  JOIN twtasks_internal.living_nodes() n ON b.bucket = ANY (n.buckets) IS NOT FALSE
 		  CROSS JOIN LATERAL unnest(coalesce(n.types, '{*}')) p(pattern)

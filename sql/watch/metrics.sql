@@ -12,7 +12,7 @@ AS $$
 	SELECT m.name, m.type, m.help FROM (VALUES
 		('tasks', 'gauge', 'Live tasks at the last count; capped: there may be more.'),
 		('oldest_runnable_seconds', 'gauge', 'For how long the oldest task that can run has waited, at the last count.'),
-		('queue_time_seconds', 'gauge', 'How long a task that can run may wait before it counts as stuck.'),
+		('queue_time_seconds', 'gauge', 'How long a task that can run may wait before it counts as stuck, at the last count.'),
 		('retrying_tasks', 'gauge', 'Tasks that have failed and will be tried again, at the last count.'),
 		('stuck_tasks', 'gauge', 'Tasks that should have moved on, at the last count.'),
 		('warnings', 'gauge', 'Rows of twtasks.warnings.'),
@@ -43,7 +43,8 @@ $$;
  * twtasks_internal.metrics_of_tasks()
  *
  *		The last count of live tasks by bucket, type and status.  The 200 types with the
- *		most tasks have rows of their own, the others are "(other)".
+ *		most tasks have rows of their own, the others are "(other)".  monitor_tasks()
+ *		stores them, since there may be rows of thousands of types.
  *
  * Returns
  *		name, labels, value
@@ -210,7 +211,7 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
 	SELECT 'twtasks_' || k.name, k.type, k.help, m.labels, m.value
-	FROM (SELECT t.* FROM twtasks_internal.metrics_of_tasks() t
+	FROM (SELECT t.name, t.labels, t.value FROM twtasks.monitor_metric t
 		  UNION ALL SELECT s.* FROM twtasks_internal.metrics_of_service() s
 		  UNION ALL SELECT r.* FROM twtasks_internal.metrics_of_rules() r
 		  UNION ALL SELECT h.* FROM twtasks_internal.metrics_of_storage() h) m

@@ -37,6 +37,16 @@ CREATE TABLE twtasks.monitor_type (
 );
 COMMENT ON TABLE twtasks.monitor_type IS 'The last count of the leading sidecar by bucket, type and status';
 
+/* There are fewer of these than types, and each scrape reads them.  Not in dumps. */
+CREATE TABLE twtasks.monitor_metric (
+	name				text NOT NULL,					-- Name of the metric, as metrics_of_tasks() has it
+	labels				jsonb NOT NULL,					-- Its labels
+	value				double precision				-- Its value
+);
+/* Rows have no key, and logical replication must tell which were deleted. */
+ALTER TABLE twtasks.monitor_metric REPLICA IDENTITY FULL;
+COMMENT ON TABLE twtasks.monitor_metric IS 'The figures of monitor_type for twtasks.metrics(), made by the same count';
+
 CREATE VIEW twtasks.monitor AS
 	SELECT m.at, twtasks.clock() - m.at AS age, m.waiting, m.submitted, m.processing,
 		   m.errors, m.held, m.capped, m.oldest_submitted, m.newest_error, m.stuck,
@@ -108,14 +118,14 @@ $$;
  *
  *		Counts as count_tasks() and find_stuck() do, and stores the figures in
  *		twtasks.monitor and twtasks.monitor_type.  If more tasks are HELD than these functions count, it reads
- *		all of them to find tasks in ERROR.
+ *		all of them to find tasks in ERROR.  Also stores what metrics() says of tasks.
  *
  * Returns
  *		errors, stuck	numbers of tasks in ERROR and of stuck tasks; 0 if this database
  *						is a copy and not adopted
  *		is_news			whether there are new ones since the last call
  *
- * Writes		twtasks.monitor_look, twtasks.monitor_type
+ * Writes		twtasks.monitor_look, twtasks.monitor_type, twtasks.monitor_metric
  * Locks		an advisory lock: no count is replaced by one that began before it
  */
 CREATE FUNCTION twtasks_internal.monitor_tasks(OUT errors bigint, OUT stuck bigint, OUT is_news boolean)
@@ -167,6 +177,9 @@ BEGIN
 		 look.capped, look.oldest_submitted, look.newest_error, look.stuck, look.newest_stuck, in_queue
 	FROM counted c;
 	look.retrying := twtasks_internal.note_retried(cap, in_queue);
+	DELETE FROM twtasks.monitor_metric;
+	INSERT INTO twtasks.monitor_metric (name, labels, value)
+	SELECT m.name, m.labels, m.value FROM twtasks_internal.metrics_of_tasks() m;
 	IF look.held > 0 AND look.held + look.errors >= cap THEN
 		SELECT e.tasks, e.newest INTO look.errors, look.newest_error FROM twtasks_internal.count_errors(cap) e;
 	END IF;

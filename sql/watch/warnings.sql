@@ -40,6 +40,7 @@ CREATE VIEW twtasks.warnings AS
 							 'SELECT twtasks.pause_type(%L) stops them until the cause is mended', m.type, m.type) COLLATE pg_catalog."default"
 	FROM twtasks.monitor_type m
 	WHERE m.at > (SELECT twtasks.clock()) - interval '5 minutes'
+	  AND m.type IN (SELECT r.type FROM twtasks.monitor_type r WHERE r.retrying > 0 GROUP BY r.type HAVING sum(r.retrying) >= 3)
 	GROUP BY m.type
 	-- a tenth of the tasks that could have run, or all tasks, or very many; one retry is usual
 	HAVING sum(m.retrying) >= 10

@@ -41,6 +41,7 @@ SELECT is(pg_temp.rows_of('oldest_runnable_seconds'), 1::bigint, 'oldest_runnabl
 SELECT is(pg_temp.metric('queue_time_seconds', jsonb_build_object('bucket', 'default', 'type', :'tested')), 1800::double precision,
 	'queue_time_seconds: half an hour by default');
 SELECT twtasks.configure_type(:'tested', queue_time => '5 min') \g /dev/null
+SELECT twtasks_internal.monitor_tasks() \g /dev/null
 SELECT is(pg_temp.metric('queue_time_seconds', jsonb_build_object('bucket', 'default', 'type', :'tested')), 300::double precision,
 	'queue_time_seconds: of the policy');
 SELECT ok(abs(pg_temp.metric('monitor_timestamp_seconds') - extract(epoch FROM twtasks.clock())) < 300, 'monitor_timestamp_seconds: the time of the count');

@@ -135,7 +135,7 @@ sub tables
 	return split /\n/, $node->value(
 		"SELECT c.oid::regclass FROM pg_class c
 		WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ($kind) AND NOT c.relispartition
-		  AND c.relname NOT IN ('slot_use', 'cleaning', 'duty', 'flow', 'monitor_look', 'monitor_type', 'refused_node', 'test_clock', 'transition') ORDER BY 1");
+		  AND c.relname NOT IN ('slot_use', 'cleaning', 'duty', 'flow', 'monitor_look', 'monitor_metric', 'monitor_type', 'refused_node', 'test_clock', 'transition') ORDER BY 1");
 }
 
 $node->safe_psql('postgres',
