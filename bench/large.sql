@@ -79,7 +79,7 @@ SELECT pg_temp.id(c.at - interval '1 s', n), 2, c.at, c.at - interval '1 s', 1 +
 	jsonb_build_object('account', n % 5000, 'order', n), 'app', c.at - interval '0.5 s'
 FROM generate_series(1, :finished) n CROSS JOIN LATERAL (SELECT now() - interval '8 days' + n * (interval '8 days' / :finished)) c(at);
 
--- What people and the leader left behind.
+-- The audit, flow and incidents.
 INSERT INTO twtasks.audit (at, action, task_id, from_version, to_version, from_status, to_status, reason)
 SELECT f.state_time, 'resume', f.id, 0, 1, 'ERROR', 'SUBMITTED', 'the bank is back'
 FROM twtasks.finished_task f WHERE f.status = 'FAILED';

@@ -103,17 +103,17 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
+DECLARE
+	named uuid[];
 BEGIN
 	IF num_nonnulls(key, key_prefix) = 0 THEN
 		RETURN ids;
 	END IF;
-	-- No character of a key is greater than the last one of the encoding.
-	RETURN ARRAY(SELECT u.task_id FROM twtasks.unique_key u
-				 WHERE u.key >= coalesce(named_tasks.key, key_prefix)
-				   AND u.key <= coalesce(named_tasks.key, key_prefix
-						|| repeat(chr(CASE getdatabaseencoding() WHEN 'UTF8' THEN 1114111 ELSE 255 END), 2))
-				   AND (key_prefix IS NULL OR starts_with(u.key, key_prefix))
-				   AND (named_tasks.ids IS NULL OR u.task_id = ANY (named_tasks.ids)));
+	-- The planner finds the bounds of a beginning that is a constant, in any encoding.
+	EXECUTE format('SELECT array_agg(u.task_id) FROM twtasks.unique_key u WHERE %s AND %s',
+				   coalesce('u.key = ' || quote_literal(named_tasks.key), 'true'),
+				   coalesce('starts_with(u.key, ' || quote_literal(key_prefix) || ')', 'true')) INTO named;
+	RETURN ARRAY(SELECT n FROM unnest(named) n WHERE named_tasks.ids IS NULL OR n = ANY (named_tasks.ids));
 END $$;
 
 /*
@@ -143,8 +143,9 @@ CREATE FUNCTION twtasks_internal.find_tasks(
 RETURNS TABLE (id uuid, version bigint, type text, status twtasks.task_status)
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $$
-	-- ERROR and HELD have an index, and may be few among many tasks
+	-- ERROR and HELD have an index, and may be few among many tasks; times rule out days of the history
 	WITH candidate AS (
 		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time, t.incarnation, t.added_by
 		FROM twtasks.task t
@@ -159,6 +160,7 @@ AS $$
 		SELECT f.id, f.version, f.type, f.sub_type, f.bucket, f.status, f.error, f.state_time, f.incarnation, f.added_by
 		FROM twtasks.finished_task f
 		WHERE find_tasks.statuses && '{DONE,FAILED,CANCELLED}' AND find_tasks.ids IS NULL
+		  AND f.state_time >= coalesce(find_tasks.since, '-infinity') AND f.state_time < coalesce(find_tasks.until, 'infinity')
 		UNION ALL
 		SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.status, t.error, t.state_time, t.incarnation, t.added_by
 		FROM (SELECT DISTINCT n.id FROM unnest(find_tasks.ids) n(id)) n JOIN twtasks.tasks t ON t.id = n.id)
@@ -251,6 +253,7 @@ RETURNS TABLE (id uuid, type text, from_status twtasks.task_status,
 			   result text, version bigint, status twtasks.task_status)
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $$
 	SELECT l.id, t.type, t.status,
 		   CASE WHEN t.id IS NULL THEN 'not_found' WHEN t.status = ANY (statuses) THEN 'no_match' ELSE 'wrong_status' END,

@@ -204,6 +204,7 @@ RETURNS SETOF text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
+SET jit = off
 AS $$
 	WITH RECURSIVE step AS (
 		(SELECT t.bucket FROM twtasks.task t
@@ -227,6 +228,7 @@ RETURNS SETOF text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
+SET jit = off
 AS $$
 	WITH late AS (
 		SELECT t.bucket, t.status FROM twtasks.task t
@@ -323,6 +325,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET jit = off
 AS $$
 	SELECT count(*)
 	FROM (SELECT FROM twtasks.task t

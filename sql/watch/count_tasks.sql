@@ -46,6 +46,7 @@ CREATE FUNCTION twtasks.count_tasks(
 RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
+SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -130,6 +131,7 @@ RETURNS TABLE (bucket text, type text, status twtasks.task_status, tasks bigint,
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
+SET jit = off
 AS $$
 	SELECT r.bucket, r.type, r.status, count(*), sum(count(*)) OVER () >= cap,
 		   min(r.state_time), max(r.tries), max(r.state_time)
@@ -162,6 +164,7 @@ RETURNS record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
+SET jit = off
 AS $$
 	SELECT count(*), max(r.state_time)
 	FROM (SELECT t.state_time FROM twtasks.task t

@@ -118,6 +118,7 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
+SET jit = off
 AS $$
 	SELECT r.id, r.version, r.type, r.sub_type, r.bucket, r.priority, r.status, r.created,
 		   r.state_time, r.tries, r.incarnation,

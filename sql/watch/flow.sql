@@ -104,6 +104,7 @@ SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 SET timezone = 'UTC'
 SET enable_seqscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -152,6 +152,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $$
 	WITH RECURSIVE b(bucket) AS (
 		(SELECT t.bucket FROM twtasks.task t WHERE t.queued ORDER BY t.bucket LIMIT 1)
@@ -186,6 +187,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_sort = off
+SET jit = off
 AS $$
 DECLARE
 	beginning CONSTANT text := coalesce(filter ->> 'key', nullif(filter ->> 'key_prefix', ''));
@@ -193,10 +195,9 @@ DECLARE
 	found bigint;
 BEGIN
 	IF beginning IS NOT NULL THEN
-		-- No character of a key is greater than the last one of Unicode.
-		ids := format(CASE WHEN filter ? 'key' THEN 'SELECT u.task_id FROM twtasks.unique_key u WHERE u.key = %1$L'
-						   ELSE 'SELECT u.task_id FROM twtasks.unique_key u WHERE u.key >= %1$L AND u.key < %2$L' END,
-					  beginning, beginning || repeat(chr(CASE getdatabaseencoding() WHEN 'UTF8' THEN 1114111 ELSE 255 END), 2));
+		-- The planner finds the bounds of a beginning that is a constant, in any encoding.
+		ids := format('SELECT u.task_id FROM twtasks.unique_key u WHERE '
+					  || CASE WHEN filter ? 'key' THEN 'u.key = %L' ELSE 'starts_with(u.key, %L)' END, beginning);
 	ELSIF filter -> 'status' <@ '["WAITING", "ERROR", "HELD"]' THEN
 		ids := 'SELECT t.id FROM twtasks.task t WHERE NOT t.queued AND t.next_event_time '
 			|| CASE WHEN NOT filter -> 'status' @> '"WAITING"' THEN '>= ''infinity'''

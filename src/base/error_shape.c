@@ -24,7 +24,7 @@
 #define LONGEST 500				/* characters of an error that count */
 
 /*
- * What was found at a place: its end, or NULL.  "begin" is the begin of the text,
+ * The end of a match at a place, or NULL.  "begin" is the begin of the text,
  * "past" the end of what was found before.
  */
 typedef const char *(*Matcher) (const char *begin, const char *past, const char *at);
