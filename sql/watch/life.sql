@@ -15,6 +15,7 @@ RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 	SELECT e.rank, e.at, e.event, e.version, e.status, NULL, e.node, e.detail
 	FROM twtasks.task_attempts a
@@ -53,6 +54,7 @@ RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 3
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 	WITH found AS MATERIALIZED (
 		SELECT t.created, t.added_by, t.type, t.key, t.version, t.status, t.state_time, t.tries, t.error,
