@@ -281,8 +281,7 @@ on_drain_end(void *arg)
 	if (sidecar->state == SIDECAR_ENDING)
 		return;
 	log_line(TWT_LOG_WARN, "drain",
-			 "%d tasks are still running: they are ended and follow their stuck rule",
-			 running(sidecar));
+			 "%d tasks are still running: they are ended and follow their stuck rule", running(sidecar));
 	execute_end(sidecar->execute);
 	sidecar->state = SIDECAR_REPORTING;
 	loop_timer_start(sidecar->drain_end, finish_pending(sidecar->finish) + grab_under_way(sidecar->grab) > 0 ? REPORT_US : 0);
@@ -298,8 +297,7 @@ sidecar_drain(Sidecar *sidecar)
 		return;
 	}
 	sidecar->state = SIDECAR_DRAINING;
-	log_line(TWT_LOG_INFO, "drain", "stopping: %d tasks are running",
-			 running(sidecar));
+	log_line(TWT_LOG_INFO, "drain", "stopping: %d tasks are running", running(sidecar));
 	sdnotify_stopping();
 	if (sidecar->health != NULL)
 		health_stop_listening(sidecar->health);
