@@ -93,6 +93,7 @@ INSERT INTO call (function, call, answer) VALUES
 	('pause_schedule', $$twtasks.pause_schedule('nightly: sums')$$, 'paused'),
 	('resume_schedule', $$twtasks.resume_schedule('nightly: sums')$$, 'resumed'),
 	('run_schedule_now', $$(twtasks.run_schedule_now('nightly: sums')).result$$, 'added'),
+	('configure_schedule', $$(twtasks.configure_schedule('nightly: sums', reason => 'c:\\new')).result$$, 'unchanged'),
 	('unschedule', $$twtasks.unschedule('nightly: sums')$$, 'removed'),
 	-- messages
 	('bytes_as_text', $$twtasks.bytes_as_text(decode('ff00', 'hex')) = chr(92) || 'xff00'$$, 'true'),

@@ -28,7 +28,7 @@ SELECT twtasks.configure_type('STUCK', stuck_function => 'app.rule'), twtasks.co
 	twtasks.configure_stream('stream', 'EVENT'), twtasks.schedule('daily', '0 3 * * *', 'BY_SCHEDULE', '{"d": 1}') \g /dev/null
 
 SELECT is((SELECT count(*) FROM pg_type WHERE typnamespace = 'twtasks'::regnamespace AND typtype = 'c'
-		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 11::bigint, 'the types of twtasks that users can extend');
+		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 12::bigint, 'the types of twtasks that users can extend');
 DO $$
 DECLARE
 	type regtype;
