@@ -57,6 +57,8 @@ typedef struct Task
 	struct Handler *handler;	/* the handler that runs it */
 	struct TypeCounts *counts;	/* counts tasks of its type; NULL: nobody does */
 	struct Span *span;			/* has its context too; NULL: nobody traces */
+	int64		waited_us;		/* from when it could run until it came here;
+								 * -1: not known */
 	int64		started_us;		/* when its handler began; 0: it has not */
 	struct Policy *policy;		/* a reference to the policy at the grab */
 	struct Limit *slot;			/* booked; execute.c frees it once */

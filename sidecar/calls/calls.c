@@ -29,16 +29,20 @@ const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cancel"};
 const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
 
+/* SQL of 1.0 returns no column of this name, which then is the null outside. */
+#define NEWER(column, type, select) \
+	"SELECT n.* FROM (SELECT NULL::" type " AS " column ") o CROSS JOIN LATERAL (SELECT " select ") n"
+
 #define FROM_GRAB \
-	"g.place FROM twtasks_internal.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, " \
+	"g.place, runnable FROM twtasks_internal.grab_tasks($1::uuid[], $2::int8[], $3::int8, $4::int8, " \
 	"$5::int8[], ($6::text[])::twtasks.stuck_rule[], $7::text[], $8::text[], false, $9::tid[]) g"
 #define FROM_RESOLVE_GRAB \
-	"NULL::tid FROM twtasks_internal.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"
+	"NULL::tid, NULL::timestamptz FROM twtasks_internal.resolve_grab($1::uuid[], $2::int8[], $3::int8, $4::int8) g"
 
 const PgStatement call_grab = {"grab",
-"SELECT " GRABBED_COLUMNS(CONTENT) FROM_GRAB};
+NEWER("runnable", "timestamptz", GRABBED_COLUMNS(CONTENT) FROM_GRAB)};
 const PgStatement call_grab_bare = {"grab_bare",
-"SELECT " GRABBED_COLUMNS(NO_CONTENT) FROM_GRAB};
+NEWER("runnable", "timestamptz", GRABBED_COLUMNS(NO_CONTENT) FROM_GRAB)};
 
 const PgStatement call_resolve_grab = {"resolve_grab",
 "SELECT " GRABBED_COLUMNS(CONTENT) FROM_RESOLVE_GRAB};
@@ -60,10 +64,11 @@ const PgStatement call_offer_slots = {"offer_slots",
 const PgStatement call_clean_slots = {"clean_slots", "SELECT twtasks_internal.clean_slots()"};
 
 const PgStatement call_execute = {"execute",
-	"SELECT e.id, e.version, e.result, e.message, e.tries, e.type FROM twtasks_internal.execute_tasks("
-	"$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
-	"($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb, "
-"$12::tid[], $13::bool) e", .caller_logs = true};
+	NEWER("wait_us", "int8",
+		  "e.id, e.version, e.result, e.message, e.tries, e.type, wait_us FROM twtasks_internal.execute_tasks("
+		  "$1::text, $2::name, $3::uuid[], $4::int8[], $5::int8, $6::int8, $7::int8[], "
+		  "($8::text[])::twtasks.stuck_rule[], $9::text[], $10::text[], ($11::text)::jsonb, "
+		  "$12::tid[], $13::bool) e"), .caller_logs = true};
 
 const PgStatement call_set_timeout = {"set_timeout",
 "SELECT pg_catalog.set_config('statement_timeout', $1::text, false)"};

@@ -61,7 +61,8 @@ enum
 	GRAB_PAYLOAD,
 	GRAB_CONTEXT,				/* jsonb */
 	GRAB_KEY,
-	GRAB_PLACE					/* null: not known */
+	GRAB_PLACE,					/* null: not known */
+	GRAB_RUNNABLE				/* a time, or null */
 };
 
 /* -> the limits of the database */
@@ -98,7 +99,8 @@ enum
 	EXECUTE_RESULT,
 	EXECUTE_MESSAGE,
 	EXECUTE_TRIES,
-	EXECUTE_TYPE
+	EXECUTE_TYPE,
+	EXECUTE_WAIT_US				/* null: not known */
 };
 
 /* a statement_timeout, as text */

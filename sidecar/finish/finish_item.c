@@ -36,6 +36,19 @@ make_judgement(const Task *task, const Verdict *verdict, int64 now_us)
 	return judgement;
 }
 
+/* A worker may take a task up after it was given. */
+static void
+count_times(const Task *task, int64 now_us)
+{
+	int64		began_us = Max(task->started_us, task->taken_us);
+
+	if (task->started_us == 0)
+		return;
+	if (task->waited_us >= 0)
+		metrics_time(task->counts, TIME_WAIT, task->waited_us + began_us - task->started_us);
+	metrics_time(task->counts, TIME_RUN, now_us - began_us);
+}
+
 FinishItem *
 finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 {
@@ -48,8 +61,7 @@ finish_item_new(const Task *task, const Verdict *verdict, int64 now_us)
 	item->place = task->place;
 	item->counts = task->counts;
 	item->span = span_stop(task, now_us);
-	if (task->started_us != 0)
-		metrics_time(task->counts, TIME_RUN, now_us - Max(task->started_us, task->taken_us));
+	count_times(task, now_us);
 	item->result = is_failure ? TASK_RETRY : verdict->result;
 	item->delay_ms = is_failure || verdict->delay_us < 0 ? -1 : (verdict->delay_us + 999) / 1000;
 	item->message = verdict->message == NULL ? NULL : pstrdup(verdict->message);

@@ -149,6 +149,16 @@ age_of_grab(const GrabAnswers *answers, int64 grabbed_us, int64 sent_us)
 	return Max(0, Min(answers->clock_us - grabbed_us, answers->now_us - sent_us));
 }
 
+static int64
+time_waited(const GrabAnswers *answers, const PGresult *result, int row, int64 sent_us)
+{
+	int64		grabbed_us = wire_get_time(result, row, GRAB_GRABBED);
+
+	return PQgetisnull(result, row, GRAB_RUNNABLE) ? -1 :
+		Max(grabbed_us - wire_get_time(result, row, GRAB_RUNNABLE), 0) +
+		age_of_grab(answers, grabbed_us, sent_us);
+}
+
 static Task *
 make_task(GrabAnswers *answers, const PGresult *result, int row, Policy *policy, int64 sent_us)
 {
@@ -163,6 +173,7 @@ make_task(GrabAnswers *answers, const PGresult *result, int row, Policy *policy,
 	task->tries = wire_get_int(result, row, GRAB_TRIES);
 	task->deadline_us = answers->now_us + policy->timeout_us -
 		age_of_grab(answers, grabbed_us, sent_us);
+	task->waited_us = time_waited(answers, result, row, sent_us);
 	task->policy = policy;
 	task->max_tries = policy->max_tries;
 	task->place = wire_get_place(result, row, GRAB_PLACE);

@@ -227,6 +227,7 @@ metrics_write(const Metrics *metrics, StringInfo out, char *const *handlers, int
 	write_counter(metrics, out, COUNT_UNREPORTED, "unreported_tasks_total", "Tries whose result this node never reports, since its drain was over.");
 	write_ended(metrics, out);
 	write_unknown(metrics, out);
+	write_times(metrics, out, TIME_WAIT, "wait_seconds", "Time from when a task could run to the start of its handler.");
 	write_times(metrics, out, TIME_RUN, "run_seconds", "Time from the start of a handler to its result.");
 	write_statements(metrics, out);
 	write_handlers(metrics, out, handlers, nhandlers);

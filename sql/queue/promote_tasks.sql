@@ -1,7 +1,8 @@
 /*
  * twtasks_internal.promote_tasks(batch)
  *
- *		Makes WAITING tasks whose time has come SUBMITTED.
+ *		Makes WAITING tasks whose time has come SUBMITTED.  They count as SUBMITTED
+ *		since then, however late the call is.
  *
  * Parameters
  *		batch			at most this many in one call
@@ -40,7 +41,8 @@ BEGIN
 	changed AS (
 		UPDATE twtasks.task t
 		SET status = 'SUBMITTED', version = t.version + 1, queued = true,
-			state_time = started, next_event_time = started + twtasks_internal.queue_time(t.type)
+			state_time = greatest(t.next_event_time, t.state_time),
+			next_event_time = greatest(t.next_event_time, t.state_time) + twtasks_internal.queue_time(t.type)
 		FROM due d
 		WHERE t.id = d.id AND t.version = d.version AND t.status = 'WAITING'
 		RETURNING t.*)

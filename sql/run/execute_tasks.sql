@@ -27,6 +27,8 @@
  *		message			the failure with its SQLSTATE, or the name of the limit; of a finished
  *						task its result, such as 'retry', and NULL if that is done
  *		tries, type		of the task
+ *		wait_us			microseconds from when the task could run to its grab; NULL: refused,
+ *						or grabbed earlier
  *
  * Errors
  *		42501			the calling role may not SET ROLE role, or role may not execute
@@ -59,7 +61,8 @@ CREATE FUNCTION twtasks_internal.execute_tasks(
 	OUT result text,
 	OUT message text,
 	OUT tries integer,
-	OUT type text)
+	OUT type text,
+	OUT wait_us bigint)
 RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp

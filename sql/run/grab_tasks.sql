@@ -29,6 +29,8 @@
  *
  * Returns
  *		version, place	of the tasks won, as finish_tasks() takes them
+ *		runnable		since when the task could run: when it was added, due or given back;
+ *						NULL: refused
  *		no row for a task that another session has grabbed, locked, changed or
  *		deleted
  *		no row at all while twtasks.enabled is off, if the incarnation has ended, or
@@ -70,7 +72,8 @@ CREATE FUNCTION twtasks_internal.grab_tasks(
 	OUT payload bytea,
 	OUT context jsonb,
 	OUT key text,
-	OUT place tid)
+	OUT place tid,
+	OUT runnable timestamptz)
 RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp

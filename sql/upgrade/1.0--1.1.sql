@@ -95,6 +95,12 @@ ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;
 TRUNCATE twtasks.monitor_look;
 ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL, ADD COLUMN dropped_since timestamptz;
 
+/* Since when a task could run. */
+DROP FUNCTION twtasks_internal.grab_tasks(
+	uuid[], bigint[], bigint, bigint, bigint[], twtasks.stuck_rule[], text[], text[], boolean, tid[]);
+DROP FUNCTION twtasks_internal.execute_tasks(
+	text, name, uuid[], bigint[], bigint, bigint, bigint[], twtasks.stuck_rule[], text[], text[], jsonb, tid[], boolean);
+
 /* More filters. */
 DROP FUNCTION twtasks.change_tasks(
 	text, text, text, text, text, twtasks.task_status[], text, timestamptz, timestamptz, boolean, integer, timestamptz, boolean);

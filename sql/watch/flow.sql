@@ -16,7 +16,7 @@ CREATE TABLE twtasks.flow (
 	retried			bigint NOT NULL,				-- Tries that failed and are repeated
 	refused			bigint NOT NULL,				-- Results that the database refused: the task was taken over or changed meanwhile
 	unknown			bigint NOT NULL,				-- Tries whose result this sidecar never reported: it gave up, or its incarnation was declared gone
-	wait			bigint[],						-- Tries by seconds from runnable to started: 20 bounds from 0.00025 to 3600, and above; NULL: not measured, as by all sidecars of 1.1
+	wait			bigint[],						-- Tries by seconds from runnable to started: 20 bounds from 0.00025 to 3600, and above; NULL: not measured
 	run				bigint[]						-- Tries by seconds from started to the result, with the same bounds; NULL: not measured
 );
 CREATE INDEX flow_at ON twtasks.flow (at);

@@ -55,7 +55,7 @@
 #define ARG_GRABBED (GRAB_ARGS + 10)
 
 /* Columns of the result. */
-#define RESULT_COLUMNS 6
+#define RESULT_COLUMNS 7
 
 /* Arguments of grab_tasks() that we read ourselves. */
 #define ARG_INCARNATION (GRAB_ARGS + 2)
@@ -66,6 +66,7 @@ typedef struct Execution
 	Datum		input;			/* a twtasks.task_input */
 	Datum		tries;
 	Datum		type;
+	int64		wait_us;		/* from runnable to the grab; -1: not known */
 	Try			try;
 	bool		is_finished;	/* with its handler */
 	char	   *failure;		/* NULL: it succeeded */
@@ -95,13 +96,13 @@ put_refused(ExecuteCall *call, const Datum *task)
 	Datum		values[RESULT_COLUMNS] = {
 		task[INPUT_ID], 0, CStringGetTextDatum("refused"), task[INPUT_TYPE]
 	};
-	bool		nulls[RESULT_COLUMNS] = {[1] = true,[4] = true,[5] = true};
+	bool		nulls[RESULT_COLUMNS] = {[1] = true,[4] = true,[5] = true,[6] = true};
 
 	tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 }
 
 static void
-keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
+keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at, TimestampTz runnable)
 {
 	ExecuteCall *call = arg;
 	Execution  *execution;
@@ -124,6 +125,8 @@ keep_task(void *arg, Datum *values, bool *nulls, ItemPointer at)
 	execution->try.grab.isnull = true;
 	execution->tries = values[INPUT_TRIES];
 	execution->type = datumCopy(values[INPUT_TYPE], false, -1);
+	execution->wait_us = runnable == RUNNABLE_UNKNOWN ? -1 :
+		Max(DatumGetTimestampTz(values[INPUT_GRABBED]) - runnable, 0);
 	execution->try.place = *at;
 }
 
@@ -379,9 +382,9 @@ put_results(const ExecuteCall *call)
 			UUIDPGetDatum(execution->try.id), Int64GetDatum(execution->try.version),
 			CStringGetTextDatum(failed ? "failed" : "finished"),
 			message != NULL ? CStringGetTextDatum(message) : (Datum) 0,
-			execution->tries, execution->type
+			execution->tries, execution->type, Int64GetDatum(execution->wait_us)
 		};
-		bool		nulls[lengthof(values)] = {[3] = message == NULL};
+		bool		nulls[lengthof(values)] = {[3] = message == NULL,[6] = execution->wait_us < 0};
 
 		tuplestore_putvalues(call->results->setResult, call->results->setDesc, values, nulls);
 	}

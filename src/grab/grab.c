@@ -155,13 +155,13 @@ grab_row(GrabCall *call, int i, Rows *rows, TupleTableSlot *row)
 
 /* Hands a task over, in the order of type twtasks.task_input. */
 static void
-hand_over(GrabCall *call, TupleTableSlot *task)
+hand_over(GrabCall *call, TupleTableSlot *task, TimestampTz runnable)
 {
 	Datum		values[INPUT_COLUMNS];
 	bool		nulls[INPUT_COLUMNS];
 
 	row_input(task, values, nulls);
-	call->fn(call->arg, values, nulls, &task->tts_tid);
+	call->fn(call->arg, values, nulls, &task->tts_tid, runnable);
 }
 
 /* A limit refused the task: the answer names the limit and has no version. */
@@ -181,7 +181,7 @@ put_refusal(const GrabCall *call, TupleTableSlot *task, const LimitRefusal *refu
 		values[INPUT_GRABBED] = TimestampTzGetDatum(call->started + refusal->again_ms * 1000);
 		nulls[INPUT_TRIES] = nulls[INPUT_GRABBED] = false;
 	}
-	call->fn(call->arg, values, nulls, NULL);
+	call->fn(call->arg, values, nulls, NULL, RUNNABLE_UNKNOWN);
 }
 
 /* The risen priority, which decides where slots are few. */
@@ -237,9 +237,11 @@ static void
 grab_one(GrabCall *call, int i, Rows *rows)
 {
 	TupleTableSlot *row = find_row(call, i, rows);
+	TimestampTz runnable;
 
 	if (row == NULL || !take_slots(call, row))
 		return;
+	runnable = DatumGetTimestampTz(row_value(row, TASK_STATE_TIME));
 	row = grab_row(call, i, rows, row);
 	if (row == NULL)
 	{
@@ -247,7 +249,7 @@ grab_one(GrabCall *call, int i, Rows *rows)
 			slots_untake(call->slots);
 		return;
 	}
-	hand_over(call, row);
+	hand_over(call, row, runnable);
 	call->won++;
 	if (must_last(call, i, row))
 		call->must_last++;
@@ -336,22 +338,32 @@ grabbed_all(FunctionCallInfo fcinfo, int first, GrabbedFn fn, void *arg)
 			continue;
 		row = rows_find(rows, DatumGetUUIDP(call.ids.values[i]));
 		if (row != NULL && was_grabbed(&call, i, row))
-			hand_over(&call, row);
+			hand_over(&call, row, RUNNABLE_UNKNOWN);
 	}
 	rows_close(rows);
 }
 
+/* Attributes of the result behind the ones of twtasks.task_input. */
+enum
+{
+	RESULT_PLACE = INPUT_COLUMNS,
+	RESULT_RUNNABLE,			/* the SQL of 1.0 does not take it */
+	RESULT_COLUMNS
+};
+
 static void
-put_result(void *arg, Datum *values, bool *nulls, ItemPointer at)
+put_result(void *arg, Datum *values, bool *nulls, ItemPointer at, TimestampTz runnable)
 {
 	ReturnSetInfo *results = arg;
-	Datum		columns[INPUT_COLUMNS + 1];
-	bool		are_null[INPUT_COLUMNS + 1];
+	Datum		columns[RESULT_COLUMNS];
+	bool		are_null[RESULT_COLUMNS];
 
 	memcpy(columns, values, INPUT_COLUMNS * sizeof(Datum));
 	memcpy(are_null, nulls, INPUT_COLUMNS * sizeof(bool));
-	columns[INPUT_COLUMNS] = PointerGetDatum(at);
-	are_null[INPUT_COLUMNS] = at == NULL;
+	columns[RESULT_PLACE] = PointerGetDatum(at);
+	are_null[RESULT_PLACE] = at == NULL;
+	columns[RESULT_RUNNABLE] = TimestampTzGetDatum(runnable);
+	are_null[RESULT_RUNNABLE] = runnable == RUNNABLE_UNKNOWN;
 	tuplestore_putvalues(results->setResult, results->setDesc, columns, are_null);
 }
 

@@ -12,13 +12,17 @@
 
 #include "fmgr.h"
 #include "storage/itemptr.h"
+#include "utils/timestamp.h"
+
+/* The grab was an earlier one, so nobody knows since when the task could run. */
+#define RUNNABLE_UNKNOWN DT_NOBEGIN
 
 /*
- * Receives a task that was won, in the order of type twtasks.task_input, and
- * the place of its row.  The values are valid during the call.  at is NULL for
- * a task that a limit refused, see grab_tasks().
+ * Receives a task that was won, in the order of type twtasks.task_input, the
+ * place of its row, and since when it could run.  The values are valid during the
+ * call.  at is NULL for a task that a limit refused, see grab_tasks().
  */
-typedef void (*GrabbedFn) (void *arg, Datum *values, bool *nulls, ItemPointer at);
+typedef void (*GrabbedFn) (void *arg, Datum *values, bool *nulls, ItemPointer at, TimestampTz runnable);
 
 /*
  * Grabs the tasks that the arguments from the first on name, as grab_tasks()

@@ -10,7 +10,7 @@ SELECT task_id AS task FROM twtasks.add_task('GRAB', '{"d": 1}', 'sub', 'key', N
 CREATE TEMPORARY TABLE before AS SELECT * FROM twtasks.task;
 CREATE TEMPORARY TABLE won AS
 SELECT * FROM twtasks_internal.grab_tasks(ARRAY[:'task'::uuid], '{0}', pg_temp.node(), 77, '{60000}', '{retry}');
-SELECT is((SELECT to_jsonb(w) - '{id,grabbed,place}'::text[] FROM won w),
+SELECT is((SELECT to_jsonb(w) - '{id,grabbed,place,runnable}'::text[] FROM won w),
 	'{"version": 1, "type": "GRAB", "sub_type": "sub", "key": "key", "bucket": "b", "priority": 3, "tries": 1,
 	  "data": {"d": 1}, "payload": "\\x00ff", "context": {"c": 1}}'::jsonb, 'a grab returns everything that the handler needs');
 SELECT is((SELECT jsonb_build_array(status, version, tries, incarnation = pg_temp.node(), token, stuck)
@@ -89,10 +89,10 @@ CREATE TEMPORARY TABLE lost AS
 SELECT * FROM twtasks_internal.grab_tasks(ARRAY[:'a', :'b']::uuid[], '{0,0}', pg_temp.node(), 500, '{60000,60000}', '{error,error}');
 CREATE TEMPORARY TABLE found AS
 SELECT * FROM twtasks_internal.resolve_grab(ARRAY[:'a', :'b', :'c']::uuid[], '{0,0,0}', pg_temp.node(), 500);
-SELECT bag_eq('SELECT to_jsonb(f) FROM found f', 'SELECT to_jsonb(l) - ''place'' FROM lost l', 'resolve_grab() returns what the grab returned');
+SELECT bag_eq('SELECT to_jsonb(f) FROM found f', 'SELECT to_jsonb(l) - ''{place,runnable}''::text[] FROM lost l', 'resolve_grab() returns what the grab returned');
 SELECT is(pg_temp.state(:'a'), 'PROCESSING 1', 'resolve_grab() leaves grabbed tasks as they are');
 SELECT bag_eq(format('SELECT to_jsonb(r) FROM twtasks_internal.resolve_grab(ARRAY[%L, %L]::uuid[], ''{0,0}'', pg_temp.node(), 500) r', :'a', :'b'),
-	'SELECT to_jsonb(l) - ''place'' FROM lost l', 'resolve_grab() says the same when asked again');
+	'SELECT to_jsonb(l) - ''{place,runnable}''::text[] FROM lost l', 'resolve_grab() says the same when asked again');
 SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node(), 501)), 0::bigint, 'resolve_grab() returns nothing for another token');
 SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{0}', pg_temp.node() + 1, 500)), 0::bigint, 'resolve_grab() returns nothing for another incarnation');
 SELECT is((SELECT count(*) FROM twtasks_internal.resolve_grab(ARRAY[:'a'::uuid], '{1}', pg_temp.node(), 500)), 0::bigint, 'resolve_grab() returns nothing for another version');

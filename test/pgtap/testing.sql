@@ -115,7 +115,7 @@ SELECT is(pg_temp.state(pg_temp.id(3)), 'FAILED 1', 'an expired task is FAILED')
 SELECT is(pg_temp.state(pg_temp.id(4)), 'ERROR 2', 'a task past its deadline follows its stuck rule');
 SELECT is((SELECT count(*) FROM twtasks.nodes WHERE ended IS NULL AND incarnation = pg_temp.node()), 1::bigint, 'the node of that task is still alive');
 SELECT is((SELECT array_agg(warning ORDER BY warning) FROM twtasks.warnings), '{clock shifted,testing,testing}', 'the shifted clock is a warning');
-SELECT is((SELECT date_trunc('hour', state_time - clock_timestamp() + interval '1 min') FROM twtasks.task WHERE id = pg_temp.id(1)), interval '1 h', 'changes have the time of the clock');
+SELECT is((SELECT date_trunc('hour', state_time - clock_timestamp() + interval '1 min') FROM twtasks.task WHERE id = pg_temp.id(4)), interval '1 h', 'changes have the time of the clock');
 SELECT (twtasks.add_task('PAST', run_after => clock_timestamp() + interval '30 min')).task_id AS task \gset
 SELECT is(pg_temp.state(:'task'), 'SUBMITTED 0',
 	'a task for a time that the clock has passed may run');

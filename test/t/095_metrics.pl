@@ -89,6 +89,10 @@ my %expected = (
 	'tasks_started_total\{bucket="default",type="SQL"\}' => 40,
 	'run_seconds_count\{bucket="default",type="NOOP"\}' => 600,
 	'run_seconds_bucket\{bucket="default",type="SQL",le="\+Inf"\}' => 40,
+	'wait_seconds_count\{bucket="default",type="NOOP"\}' => 600,
+	'wait_seconds_count\{bucket="default",type="SQL"\}' => 40,
+	'wait_seconds_count\{bucket="default",type="FAIL"\}' => 12,
+	'wait_seconds_count\{bucket="default",type="WORKER"\}' => 7,
 	'refused_finishes_total\{.*\}' => 0,
 	'worker_protocol_errors_total\{handler="WORKER"\}' => 0,
 	'leader' => 1,
@@ -147,16 +151,17 @@ SKIP:
 is($_->stop, 0, 'a sidecar stops in order') foreach @sidecars;
 is($node->value('SELECT translate(string_agg(s::text, E\'\n\'), \',()\', \' \') FROM (
 	SELECT bucket, type, sum(started), sum(done), sum(errors), sum(retried), sum(failed), sum(refused), sum(unknown),
-		(SELECT sum(n) FROM twtasks.flow g, unnest(g.run) n WHERE g.type <> \'REFUSED\' AND (g.bucket, g.type) = (f.bucket, f.type))
+		(SELECT sum(n) FROM twtasks.flow g, unnest(g.run) n WHERE g.type <> \'REFUSED\' AND (g.bucket, g.type) = (f.bucket, f.type)),
+		(SELECT sum(n) FROM twtasks.flow g, unnest(g.wait) n WHERE g.type <> \'REFUSED\' AND (g.bucket, g.type) = (f.bucket, f.type))
 	FROM twtasks.flow f GROUP BY 1, 2 ORDER BY 1, 2) s'),
 	join("\n",
-		'bulk NOOP 5 5 0 0 0 0 0 5',
-		'default ASKS 6 2 0 4 0 0 0 6',
-		'default FAIL 12 0 4 8 0 0 0 12',
-		'default NOOP 600 600 0 0 0 0 0 600',
-		'default REFUSED 6 0 3 3 0 0 0 ',
-		'default SQL 40 40 0 0 0 0 0 40',
-		'default WORKER 7 7 0 0 0 0 0 7'),
+		'bulk NOOP 5 5 0 0 0 0 0 5 5',
+		'default ASKS 6 2 0 4 0 0 0 6 6',
+		'default FAIL 12 0 4 8 0 0 0 12 12',
+		'default NOOP 600 600 0 0 0 0 0 600 600',
+		'default REFUSED 6 0 3 3 0 0 0  ',
+		'default SQL 40 40 0 0 0 0 0 40 40',
+		'default WORKER 7 7 0 0 0 0 0 7 7'),
 	'the flow says the same');
 is($node->value('SELECT bool_and(step BETWEEN \'0\' AND \'10 minutes\' AND at < clock_timestamp()
 	AND node IN (SELECT incarnation FROM twtasks.node)) FROM twtasks.flow'), 't', 'its rows have a time and a node');

@@ -45,6 +45,14 @@ count_start(Batch *batch, const RunnerParts *parts, const uint8 *id)
 	return counts;
 }
 
+static void
+count_times(TypeCounts *counts, const PGresult *result, int row, int64 us)
+{
+	if (!PQgetisnull(result, row, EXECUTE_WAIT_US))
+		metrics_time(counts, TIME_WAIT, wire_get_int(result, row, EXECUTE_WAIT_US));
+	metrics_time(counts, TIME_RUN, us);
+}
+
 /* The statement has stored the result, too. */
 static void
 count_end(Batch *batch, const RunnerParts *parts, const PGresult *result, int row, int64 us)
@@ -52,7 +60,7 @@ count_end(Batch *batch, const RunnerParts *parts, const PGresult *result, int ro
 	TypeCounts *counts = count_start(batch, parts, wire_get_uuid(result, row, EXECUTE_ID));
 	TaskResult	ended = TASK_DONE;
 
-	metrics_time(counts, TIME_RUN, us);
+	count_times(counts, result, row, us);
 	if (PQgetisnull(result, row, EXECUTE_MESSAGE) || task_result_parse(PQgetvalue(result, row, EXECUTE_MESSAGE), &ended))
 		metrics_ended(counts, ended, NULL);
 }
@@ -95,6 +103,19 @@ sql_batch_refuse(Batch *batch, const RunnerParts *parts, const PGresult *result,
 		   PQgetvalue(result, row, GRAB_TYPE), batch_again_us(result, row));
 }
 
+Task
+sql_batch_grant(Batch *batch, const RunnerParts *parts, const PGresult *result)
+{
+	Task		task = batch_read_grab(batch->token, result, 0);
+
+	if (!PQgetisnull(result, 0, GRAB_RUNNABLE))
+		metrics_time(counts_of(batch, parts, task.id), TIME_WAIT,
+					 wire_get_time(result, 0, GRAB_GRABBED) - wire_get_time(result, 0, GRAB_RUNNABLE));
+	slots_grant(table_entry_limit(batch->items[0].entry));
+	batch_start(batch, task.id);
+	return task;
+}
+
 static void
 fail_row(Batch *batch, const RunnerParts *parts, const PGresult *result, int row)
 {
@@ -121,7 +142,7 @@ sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *r
 			refuse(batch, parts, id, PQgetvalue(result, i, EXECUTE_MESSAGE), 0);
 		else if (strcmp(PQgetvalue(result, i, EXECUTE_RESULT), "failed") == 0)
 		{
-			metrics_time(counts_of(batch, parts, id), TIME_RUN, (int64) each_us);
+			count_times(counts_of(batch, parts, id), result, i, (int64) each_us);
 			fail_row(batch, parts, result, i);
 		}
 		else

@@ -339,9 +339,7 @@ on_granted(void *arg, PgOutcome outcome, PGresult *result)
 	}
 	else
 	{
-		slots_grant(table_entry_limit(session->batch->items[0].entry));
-		session->granted = batch_read_grab(session->batch->token, result, 0);
-		batch_start(session->batch, session->granted.id);
+		session->granted = sql_batch_grant(session->batch, session->setup->parts, result);
 		session->is_granted = true;
 		send_execute(session);
 	}
