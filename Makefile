@@ -21,7 +21,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -141,6 +141,9 @@ bench-schedule: install ## measures how late due tasks start, beside a million t
 
 bench-views: install ## measures the views that people look at, beside millions of tasks
 	@bench/views
+
+bench-counters: sidecar ## measures what the counters of a sidecar cost for each task
+	@bench/counters
 
 bench-http: workers ## measures how many HTTP requests a second are sent
 	@bench/http

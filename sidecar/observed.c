@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "common/version.h"
-#include "metrics/labels.h"
 #include "metrics/metrics_text.h"
 #include "node/flow.h"
 #include "observed.h"
@@ -33,8 +32,8 @@ struct Observed
 static void
 write_gauge(StringInfo out, const char *name, const char *help, int64 value)
 {
-	metrics_begin(out, name, "gauge", help);
-	metrics_sample(out, name, NULL, value);
+	prometheus_begin(out, name, "gauge", help);
+	prometheus_sample(out, name, NULL, value);
 }
 
 static void
@@ -44,13 +43,13 @@ write_node(const Observed *observed, StringInfo out)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	metrics_begin(out, "build_info", "gauge", "The version of this program.");
-	metrics_sample(out, "build_info", observed->build, 1);
+	prometheus_begin(out, "build_info", "gauge", "The version of this program.");
+	prometheus_sample(out, "build_info", observed->build, 1);
 	write_gauge(out, "database_up", "Whether the control session is open.", pg_is_up(node_pg(observed->node)));
 	write_gauge(out, "leader", "Whether this node leads.", node_is_leader(observed->node));
-	metrics_begin(out, "heartbeat_timestamp_seconds", "gauge", "Time of the last heartbeat that the database has confirmed; 0: none yet.");
-	metrics_seconds(out, "heartbeat_timestamp_seconds", NULL, node_confirmed_us(observed->node) == 0 ? 0 :
-					SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000 - (now_us - node_confirmed_us(observed->node)));
+	prometheus_begin(out, "heartbeat_timestamp_seconds", "gauge", "Time of the last heartbeat that the database has confirmed; 0: none yet.");
+	prometheus_seconds(out, "heartbeat_timestamp_seconds", NULL, node_confirmed_us(observed->node) == 0 ? 0 :
+					   SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000 - (now_us - node_confirmed_us(observed->node)));
 }
 
 static void
@@ -61,9 +60,9 @@ write_log(StringInfo out)
 		[TWT_LOG_INFO] = "level=\"info\"",[TWT_LOG_DEBUG] = "level=\"debug\""
 	};
 
-	metrics_begin(out, "log_lines_total", "counter", "Lines of the log, by level.");
+	prometheus_begin(out, "log_lines_total", "counter", "Lines of the log, by level.");
 	for (int level = TWT_LOG_FATAL; level <= TWT_LOG_DEBUG; level++)
-		metrics_sample(out, "log_lines_total", levels[level], log_lines(level));
+		prometheus_sample(out, "log_lines_total", levels[level], log_lines(level));
 }
 
 void
@@ -116,8 +115,8 @@ observed_tracer(const Observed *observed)
 static char *
 build_labels(const Config *config)
 {
-	char	   *version = label_of("version", TWT_VERSION);
-	char	   *node = label_of("node", config->node);
+	char	   *version = prometheus_label("version", TWT_VERSION);
+	char	   *node = prometheus_label("node", config->node);
 	char	   *both = psprintf("%s,%s", version, node);
 
 	pfree(version);
@@ -140,7 +139,7 @@ observed_open(Loop *loop, const Config *config, Node *node, const Served *served
 	observed->nhandlers = config->nhandlers;
 	observed->handlers = palloc(config->nhandlers * sizeof(char *));
 	for (int i = 0; i < config->nhandlers; i++)
-		observed->handlers[i] = label_of("handler", config->handlers[i]->types[0]);
+		observed->handlers[i] = prometheus_label("handler", config->handlers[i]->types[0]);
 	return observed;
 }
 

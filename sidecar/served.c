@@ -8,7 +8,6 @@
 #include "base/port.h"
 
 #include "common/trigger.h"
-#include "metrics/labels.h"
 #include "metrics/metrics_text.h"
 #include "served.h"
 
@@ -162,12 +161,12 @@ served_tables(const Served *served)
 static void
 write_tables(const Served *served, StringInfo out, const char *name, const char *help, int (*figure) (const Table *table))
 {
-	metrics_begin(out, name, "gauge", help);
+	prometheus_begin(out, name, "gauge", help);
 	for (int i = 0; i < served->ntables; i++)
 	{
-		char	   *label = label_of("bucket", table_name(served->tables[i]));
+		char	   *label = prometheus_label("bucket", served->config->buckets[i]);
 
-		metrics_sample(out, name, label, figure(served->tables[i]));
+		prometheus_sample(out, name, label, figure(served->tables[i]));
 		pfree(label);
 	}
 }
@@ -175,16 +174,16 @@ write_tables(const Served *served, StringInfo out, const char *name, const char 
 void
 served_write(const Served *served, StringInfo out, char *const *labels)
 {
-	metrics_begin(out, "running", "gauge", "Slots in use: tasks that run, or whose grab is under way.");
+	prometheus_begin(out, "running", "gauge", "Slots in use: tasks that run, or whose grab is under way.");
 	for (int i = 0; i < served->nhandlers; i++)
-		metrics_sample(out, "running", labels[i], limit_used(handler_limit(served->handlers[i])));
-	metrics_begin(out, "slots", "gauge", "Tasks that the handler may run at once on this node.");
+		prometheus_sample(out, "running", labels[i], limit_used(handler_limit(served->handlers[i])));
+	prometheus_begin(out, "slots", "gauge", "Tasks that the handler may run at once on this node.");
 	for (int i = 0; i < served->nhandlers; i++)
-		metrics_sample(out, "slots", labels[i], handler_config(served->handlers[i])->concurrency);
-	metrics_begin(out, "slots_free", "gauge", "Slots that a task could have now, by the limits of the handler and of the node.");
+		prometheus_sample(out, "slots", labels[i], handler_config(served->handlers[i])->concurrency);
+	prometheus_begin(out, "slots_free", "gauge", "Slots that a task could have now, by the limits of the handler and of the node.");
 	for (int i = 0; i < served->nhandlers; i++)
-		metrics_sample(out, "slots_free", labels[i],
-					   slots_room(handler_limit(served->handlers[i]), TRIGGER_PRIORITIES - 1));
+		prometheus_sample(out, "slots_free", labels[i],
+						  slots_room(handler_limit(served->handlers[i]), TRIGGER_PRIORITIES - 1));
 	write_tables(served, out, "table_triggers", "Triggers that wait in the memory of this node.", table_waiting);
 	write_tables(served, out, "table_limit", "Triggers that this node keeps in memory at most.", table_capacity);
 }
@@ -207,8 +206,14 @@ open_tables(Served *served)
 		bucket->limit = limit_new(served->config->buckets[i], 0, served->node);
 		served->tables[i] = table_new(capacity, Max(capacity / TYPE_SHARE, 1),
 									  resolve_type, bucket);
-		table_set_name(served->tables[i], served->config->buckets[i]);
 	}
+}
+
+void
+served_set_metrics(Served *served, Metrics *metrics)
+{
+	for (int i = 0; i < served->ntables; i++)
+		table_set_metrics(served->tables[i], metrics, served->config->buckets[i]);
 }
 
 Served *

@@ -25,6 +25,9 @@ typedef struct Served Served;
 /* Opens tables and limits.  config must stay valid until served_reload(). */
 extern Served *served_open(Loop *loop, const Config *config);
 
+/* Counts the tasks of all tables; call it once, before triggers come. */
+extern void served_set_metrics(Served *served, Metrics *metrics);
+
 /*
  * Adds the handlers; call it once.  From then on limits follow the policies of
  * buckets.

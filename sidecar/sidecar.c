@@ -410,6 +410,7 @@ sidecar_open(Loop *loop, Config *config)
 	sidecar->election = election_open(loop, config, sidecar->node);
 	sidecar->policies = policies_open(loop, config, sidecar->node);
 	sidecar->observed = observed_open(loop, config, sidecar->node, sidecar->served);
+	served_set_metrics(sidecar->served, observed_metrics(sidecar->observed));
 	open_steps(sidecar);
 	sidecar->listeners = listeners_open(loop, config, sidecar->node);
 	faults_watch(sidecar->faults, listeners_add_troubles, sidecar->listeners);

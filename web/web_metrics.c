@@ -2,13 +2,12 @@
 
 #include <microhttpd.h>
 
+#include "base/prometheus.h"
 #include "common/version.h"
 #include "lib/ilist.h"
 #include "web/http_access.h"
 #include "web/pool.h"
 #include "web/web_metrics.h"
-
-#define TEXT_FORMAT "text/plain; version=0.0.4; charset=utf-8"
 
 /* A request that waits for the answer of the database. */
 typedef struct Asker
@@ -40,16 +39,14 @@ answer(const WebMetrics *metrics, HttpRequest *request)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	appendStringInfo(&out, "# HELP twtasks_web_info The version of twtasks-web.\n"
-					 "# TYPE twtasks_web_info gauge\n"
-					 "twtasks_web_info{version=\"" TWT_VERSION "\"} 1\n"
-					 "# HELP twtasks_database_up Whether the database answered.\n"
-					 "# TYPE twtasks_database_up gauge\n"
-					 "twtasks_database_up %d\n", metrics->text != NULL);
+	prometheus_begin(&out, "web_info", "gauge", "The version of twtasks-web.");
+	prometheus_sample(&out, "web_info", "version=\"" TWT_VERSION "\"", 1);
+	prometheus_begin(&out, "database_up", "gauge", "Whether the database answered.");
+	prometheus_sample(&out, "database_up", NULL, metrics->text != NULL);
 	http_write_counts(metrics->http, &out);
 	if (metrics->text != NULL)
 		appendStringInfoString(&out, metrics->text);
-	http_answer_text(request, MHD_HTTP_OK, TEXT_FORMAT, out.data);
+	http_answer_text(request, MHD_HTTP_OK, PROMETHEUS_CONTENT_TYPE, out.data);
 	pfree(out.data);
 }
 

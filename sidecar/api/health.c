@@ -165,7 +165,7 @@ answer_metrics(Client *client)
 
 	initStringInfo(&text);
 	health->write(health->write_arg, &text);
-	answer_as(client, "200 OK", METRICS_CONTENT_TYPE, text.data, text.len);
+	answer_as(client, "200 OK", PROMETHEUS_CONTENT_TYPE, text.data, text.len);
 	pfree(text.data);
 }
 

@@ -322,7 +322,6 @@ execute_task(Execute *execute, Task *task)
 	if (is_known_already(execute, task))
 		return;
 	finish_expect(execute->parts.finish);
-	task->counts = metrics_of(execute->parts.metrics, task->bucket, task->type);
 	metrics_count(task->counts, COUNT_GRABS);
 	span_begin(execute->parts.spans, task);
 	if (execute->has_ended)

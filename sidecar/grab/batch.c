@@ -201,7 +201,7 @@ batch_start(Batch *batch, const uint8 *id)
 }
 
 Handler *
-batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
+batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy, TypeCounts **counts)
 {
 	BatchItem  *item = batch_find(batch, id);
 	Handler    *handler;
@@ -211,6 +211,7 @@ batch_take(Batch *batch, const uint8 *id, Limit **slot, Policy **policy)
 	handler = table_entry_tag(item->entry);
 	*slot = table_entry_limit(item->entry);
 	start(item);
+	*counts = table_counts(item->table, item->entry);
 	*policy = item->policy;
 	item->policy = NULL;
 	table_forget(item->table, item->entry);

@@ -70,11 +70,12 @@ extern void batch_start(Batch *batch, const uint8 *id);
 
 /*
  * Takes the item with that id out; the item starts now if it has not yet.  Its
- * slot, handler and reference to the policy become the caller's.  NULL: the
+ * slot, handler and reference to the policy become the caller's, and counts counts
+ * tasks of its type.  NULL: the
  * item is not, or no longer, in the batch.
  */
 extern Handler *batch_take(Batch *batch, const uint8 *id, Limit **slot,
-						   Policy **policy);
+						   Policy **policy, TypeCounts **counts);
 
 /* Reads the task in that row of a grab.  task.type points into the result. */
 extern Task batch_read_grab(int64 token, const PGresult *result, int row);

@@ -20,7 +20,6 @@ struct GrabAnswers
 	Loop	   *loop;
 	Execute    *execute;
 	Offers	   *offers;
-	Metrics    *metrics;
 	int64		now_us;			/* when the answer came, by the loop's clock
 								 * ... */
 	int64		clock_us;		/* ... and by ours */
@@ -185,8 +184,9 @@ take_task(GrabAnswers *answers, GrabQuestion *question, const PGresult *result, 
 {
 	Limit	   *slot;
 	Policy	   *policy;
+	TypeCounts *counts;
 	Handler    *handler = batch_take(question->batch, wire_get_uuid(result, row, GRAB_ID),
-									 &slot, &policy);
+									 &slot, &policy, &counts);
 	Task	   *task;
 
 	if (handler == NULL)
@@ -194,6 +194,7 @@ take_task(GrabAnswers *answers, GrabQuestion *question, const PGresult *result, 
 	slots_grant(slot);
 	task = make_task(answers, result, row, policy, question->sent_us);
 	task->handler = handler;
+	task->counts = counts;
 	task->slot = slot;
 	task->has_shared_slot = slots_are_shared(slot);
 	task->token = question->batch->token;
@@ -217,15 +218,14 @@ take_refusal(GrabAnswers *answers, Batch *batch, const PGresult *result, int row
 }
 
 static void
-count_lost(const GrabAnswers *answers, const Batch *batch)
+count_lost(const Batch *batch)
 {
 	for (int i = 0; i < batch->n; i++)
 	{
 		const BatchItem *item = &batch->items[i];
 
 		if (item->entry != NULL)
-			metrics_count(metrics_of(answers->metrics, table_name(item->table), table_entry_type(item->entry)),
-						  COUNT_LOST_GRABS);
+			metrics_count(table_counts(item->table, item->entry), COUNT_LOST_GRABS);
 	}
 }
 
@@ -247,7 +247,7 @@ grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *r
 		if (PQgetisnull(result, i, GRAB_VERSION))
 			take_refusal(answers, question.batch, result, i);
 	pfree(question.unreadable);
-	count_lost(answers, question.batch);
+	count_lost(question.batch);
 	lost = batch_drop(question.batch);
 	if (lost > 0)
 		log_line(TWT_LOG_DEBUG, "grab", "%d lost the race", lost);
@@ -273,14 +273,13 @@ grab_answers_describe(const PGresult *failure)
 }
 
 GrabAnswers *
-grab_answers_new(Loop *loop, Execute *execute, Offers *offers, Metrics *metrics)
+grab_answers_new(Loop *loop, Execute *execute, Offers *offers)
 {
 	GrabAnswers *answers = palloc0(sizeof(GrabAnswers));
 
 	answers->loop = loop;
 	answers->execute = execute;
 	answers->offers = offers;
-	answers->metrics = metrics;
 	return answers;
 }
 

@@ -7,32 +7,33 @@
  */
 #include "base/port.h"
 
-#include "port/pg_bitutils.h"
-
-#include "metrics/labels.h"
+#include "base/map.h"
 #include "metrics/metrics.h"
-
-#define FIRST_SLOTS 64
 
 typedef struct Times
 {
 	Histogram	now[TIME_KINDS];
-	int64		fixed[TIME_KINDS][METRICS_BUCKETS];
-	int64		taken[TIME_KINDS][METRICS_BUCKETS];
+	int64		fixed[TIME_KINDS][HISTOGRAM_BUCKETS];
+	int64		taken[TIME_KINDS][HISTOGRAM_BUCKETS];
 } Times;
 
 struct TypeCounts
 {
-	char	   *bucket;
+	const char *bucket;
 	char	   *type;
 	char	   *labels;			/* bucket="...",type="..." */
-	uint32		hash;
 	int64		counts[COUNT_KINDS];
 	int64		fixed[COUNT_KINDS];
 	int64		taken[COUNT_KINDS];
 	Times	   *times;			/* its own, or of (other) */
 	bool		has_times;		/* its own */
 };
+
+typedef struct Bucket
+{
+	char	   *name;
+	Map		   *types;			/* TypeCounts by name of type */
+} Bucket;
 
 struct Metrics
 {
@@ -41,79 +42,42 @@ struct Metrics
 	int			ntypes;			/* without (other) */
 	int			nall;
 	TypeCounts **all;
-	int			nslots;			/* a power of 2 */
-	TypeCounts **slots;			/* open addressing */
-	TypeCounts *last;			/* the last one found; NULL: none */
+	int			nbuckets;
+	Bucket	   *buckets;
 	Histogram	statements[STATEMENT_KINDS];
 	int			nhandlers;
 	int64	   *handlers[HANDLER_COUNTS];
 	int64		unknown[STUCK_IGNORE + 1];
 };
 
-static const int64 bounds_us[METRICS_BOUNDS] = {
-	250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000,
-	1000000, 2500000, 5000000, 10000000, 30000000, 60000000, 300000000, 900000000, 3600000000
-};
-
 /* ---- types ---- */
 
-static uint32
-hash_of(const char *bucket, const char *type)
+static Bucket *
+bucket_of(Metrics *metrics, const char *name)
 {
-	uint32		hash = 2166136261u;
+	Bucket	   *bucket;
 
-	for (const char *s = type; *s != '\0'; s++)
-		hash = (hash ^ (uint8) *s) * 16777619u;
-	return (hash ^ (uint8) bucket[0]) * 16777619u;
-}
-
-static bool
-is_of(const TypeCounts *counts, const char *bucket, const char *type)
-{
-	return strcmp(counts->type, type) == 0 && strcmp(counts->bucket, bucket) == 0;
-}
-
-/* The place of the type, or the free one where it would be. */
-static TypeCounts **
-find_slot(const Metrics *metrics, uint32 hash, const char *bucket, const char *type)
-{
-	int			i = hash & (metrics->nslots - 1);
-
-	while (metrics->slots[i] != NULL &&
-		   (metrics->slots[i]->hash != hash || !is_of(metrics->slots[i], bucket, type)))
-		i = (i + 1) & (metrics->nslots - 1);
-	return &metrics->slots[i];
-}
-
-static void
-grow(Metrics *metrics)
-{
-	pfree(metrics->slots);
-	metrics->nslots *= 2;
-	metrics->slots = palloc0(metrics->nslots * sizeof(TypeCounts *));
-	for (int i = 0; i < metrics->nall; i++)
-	{
-		TypeCounts *counts = metrics->all[i];
-
-		*find_slot(metrics, counts->hash, counts->bucket, counts->type) = counts;
-	}
+	for (int i = 0; i < metrics->nbuckets; i++)
+		if (strcmp(metrics->buckets[i].name, name) == 0)
+			return &metrics->buckets[i];
+	metrics->buckets = repalloc(metrics->buckets, (metrics->nbuckets + 1) * sizeof(Bucket));
+	bucket = &metrics->buckets[metrics->nbuckets++];
+	bucket->name = pstrdup(name);
+	bucket->types = map_new(0);
+	return bucket;
 }
 
 static TypeCounts *
-add_type(Metrics *metrics, const char *bucket, const char *type)
+add_type(Metrics *metrics, Bucket *bucket, const char *type)
 {
 	TypeCounts *counts = palloc0(sizeof(TypeCounts));
 
-	counts->bucket = pstrdup(bucket);
+	counts->bucket = bucket->name;
 	counts->type = pstrdup(type);
-	counts->labels = labels_of_type(bucket, type);
-	counts->hash = hash_of(bucket, type);
+	counts->labels = prometheus_labels("bucket", bucket->name, "type", type);
 	metrics->all = repalloc(metrics->all, (metrics->nall + 1) * sizeof(TypeCounts *));
 	metrics->all[metrics->nall++] = counts;
-	if (metrics->nall * 2 > metrics->nslots)
-		grow(metrics);
-	else
-		*find_slot(metrics, counts->hash, bucket, type) = counts;
+	map_set(bucket->types, counts->type, counts);
 	return counts;
 }
 
@@ -125,9 +89,9 @@ give_times(TypeCounts *counts)
 }
 
 static TypeCounts *
-other_of(Metrics *metrics, const char *bucket)
+other_of(Metrics *metrics, Bucket *bucket)
 {
-	TypeCounts *other = *find_slot(metrics, hash_of(bucket, METRICS_OTHER), bucket, METRICS_OTHER);
+	TypeCounts *other = map_get(bucket->types, METRICS_OTHER);
 
 	if (other == NULL)
 	{
@@ -138,7 +102,7 @@ other_of(Metrics *metrics, const char *bucket)
 }
 
 static TypeCounts *
-new_type(Metrics *metrics, const char *bucket, const char *type)
+new_type(Metrics *metrics, Bucket *bucket, const char *type)
 {
 	TypeCounts *counts;
 
@@ -152,21 +116,17 @@ new_type(Metrics *metrics, const char *bucket, const char *type)
 	return counts;
 }
 
-/* Tasks of one type often come in a row. */
 TypeCounts *
-metrics_of(Metrics *metrics, const char *bucket, const char *type)
+metrics_of(Metrics *metrics, const char *bucket_name, const char *type)
 {
+	Bucket	   *bucket;
 	TypeCounts *counts;
 
 	if (metrics == NULL)
 		return NULL;
-	if (metrics->last != NULL && is_of(metrics->last, bucket, type))
-		return metrics->last;
-	counts = *find_slot(metrics, hash_of(bucket, type), bucket, type);
-	if (counts == NULL)
-		counts = new_type(metrics, bucket, type);
-	metrics->last = counts;
-	return counts;
+	bucket = bucket_of(metrics, bucket_name);
+	counts = map_get(bucket->types, type);
+	return counts == NULL ? new_type(metrics, bucket, type) : counts;
 }
 
 /* ---- counts ---- */
@@ -207,52 +167,18 @@ metrics_ended(TypeCounts *counts, TaskResult result, const char *status)
 	return kind;
 }
 
-/*
- * The first bucket whose bound is not below us.  Bounds at least double, so few of
- * them have the same number of bits.
- */
-static int
-bucket_of(int64 us)
-{
-	static const uint8 first_of_bits[33] = {
-		[8] = 0,[9] = 1,[10] = 2,[11] = 3,[12] = 3,[13] = 4,[14] = 5,[15] = 6,[16] = 7,[17] = 8,
-		[18] = 9,[19] = 10,[20] = 11,[21] = 12,[22] = 12,[23] = 13,[24] = 14,[25] = 15,[26] = 16,
-		[27] = 17,[28] = 17,[29] = 17,[30] = 18,[31] = 19,[32] = 19
-	};
-	int			bits;
-	int			i;
-
-	if (us <= bounds_us[0])
-		return 0;
-	if (us > bounds_us[METRICS_BOUNDS - 1])
-		return METRICS_BOUNDS;
-	bits = pg_leftmost_one_pos64(us) + 1;
-	i = first_of_bits[bits];
-	while (us > bounds_us[i])
-		i++;
-	return i;
-}
-
-static void
-add_time(Histogram *histogram, int64 us)
-{
-	us = Max(us, 0);
-	histogram->counts[bucket_of(us)]++;
-	histogram->sum_us += us;
-}
-
 void
 metrics_time(TypeCounts *counts, TimeKind kind, int64 us)
 {
 	if (counts != NULL)
-		add_time(&counts->times->now[kind], us);
+		histogram_add(&counts->times->now[kind], us);
 }
 
 void
 metrics_statement(Metrics *metrics, StatementKind kind, int64 us)
 {
 	if (metrics != NULL)
-		add_time(&metrics->statements[kind], us);
+		histogram_add(&metrics->statements[kind], us);
 }
 
 void
@@ -270,12 +196,6 @@ metrics_unknown(Metrics *metrics, StuckRule rule, int64 tasks)
 }
 
 /* ---- for metrics_text.h ---- */
-
-int64
-metrics_bound_us(int i)
-{
-	return bounds_us[i];
-}
 
 bool
 metrics_figures(const Metrics *metrics, int i, TypeFigures *figures)
@@ -307,15 +227,6 @@ int64
 metrics_of_rule(const Metrics *metrics, StuckRule rule)
 {
 	return metrics->unknown[rule];
-}
-
-bool
-metrics_has_times(const Histogram *histogram)
-{
-	for (int i = 0; i < METRICS_BUCKETS; i++)
-		if (histogram->counts[i] > 0)
-			return true;
-	return false;
 }
 
 /* ---- for twtasks.flow ---- */
@@ -369,16 +280,16 @@ subtract(int64 *result, const int64 *from, const int64 *what, int n)
 static void
 pass_row(const TypeCounts *counts, void (*fn) (void *arg, const FlowRow *row), void *arg)
 {
-	int64		times[TIME_KINDS][METRICS_BUCKETS];
+	int64		times[TIME_KINDS][HISTOGRAM_BUCKETS];
 	FlowRow		row = {.bucket = counts->bucket, .type = counts->type};
 
 	subtract(row.counts, counts->fixed, counts->taken, COUNT_KINDS);
 	if (counts->has_times)
 	{
 		for (int kind = 0; kind < TIME_KINDS; kind++)
-			subtract(times[kind], counts->times->fixed[kind], counts->times->taken[kind], METRICS_BUCKETS);
-		row.waits = metrics_has_times(&counts->times->now[TIME_WAIT]) ? times[TIME_WAIT] : NULL;
-		row.runs = metrics_has_times(&counts->times->now[TIME_RUN]) ? times[TIME_RUN] : NULL;
+			subtract(times[kind], counts->times->fixed[kind], counts->times->taken[kind], HISTOGRAM_BUCKETS);
+		row.waits = histogram_is_empty(&counts->times->now[TIME_WAIT]) ? NULL : times[TIME_WAIT];
+		row.runs = histogram_is_empty(&counts->times->now[TIME_RUN]) ? NULL : times[TIME_RUN];
 	}
 	fn(arg, &row);
 }
@@ -409,8 +320,7 @@ metrics_open(int max_types, int max_timed, int nhandlers)
 	metrics->max_types = max_types;
 	metrics->max_timed = max_timed;
 	metrics->all = palloc(sizeof(TypeCounts *));
-	metrics->nslots = FIRST_SLOTS;
-	metrics->slots = palloc0(metrics->nslots * sizeof(TypeCounts *));
+	metrics->buckets = palloc(sizeof(Bucket));
 	metrics->nhandlers = nhandlers;
 	for (int kind = 0; kind < HANDLER_COUNTS; kind++)
 		metrics->handlers[kind] = palloc0(Max(nhandlers, 1) * sizeof(int64));
@@ -426,7 +336,6 @@ metrics_free(Metrics *metrics)
 
 		if (counts->has_times)
 			pfree(counts->times);
-		pfree(counts->bucket);
 		pfree(counts->type);
 		pfree(counts->labels);
 		pfree(counts);
@@ -434,6 +343,11 @@ metrics_free(Metrics *metrics)
 	for (int kind = 0; kind < HANDLER_COUNTS; kind++)
 		pfree(metrics->handlers[kind]);
 	pfree(metrics->all);
-	pfree(metrics->slots);
+	for (int i = 0; i < metrics->nbuckets; i++)
+	{
+		map_free(metrics->buckets[i].types);
+		pfree(metrics->buckets[i].name);
+	}
+	pfree(metrics->buckets);
 	pfree(metrics);
 }

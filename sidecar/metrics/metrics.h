@@ -7,7 +7,8 @@
  *		to: metrics_text.h, flow.h
  *
  * Each bucket and type has counters and two histograms.  A count costs a few
- * nanoseconds, so that the burn-down does not notice it.
+ * nanoseconds, so that the burn-down does not notice it: tables keep the counters
+ * of their types, so no task looks them up.
  *
  * The number of types is bounded: the first max_types keep their places until the
  * process ends, and each bucket counts all others as "(other)".  Likewise the first
@@ -21,6 +22,7 @@
 #define TWT_METRICS_H
 
 #include "base/policy.h"
+#include "base/prometheus.h"
 #include "base/task.h"
 
 typedef struct Metrics Metrics;
@@ -29,10 +31,6 @@ typedef struct Metrics Metrics;
 typedef struct TypeCounts TypeCounts;
 
 #define METRICS_OTHER "(other)"
-
-/* Upper bounds of a histogram; times above the last one have a bucket, too. */
-#define METRICS_BOUNDS 20
-#define METRICS_BUCKETS (METRICS_BOUNDS + 1)
 
 typedef enum CountKind
 {
@@ -74,19 +72,13 @@ typedef enum HandlerCount
 	HANDLER_COUNTS
 } HandlerCount;
 
-typedef struct Histogram
-{
-	int64		counts[METRICS_BUCKETS];
-	int64		sum_us;
-} Histogram;
-
 /* A row of twtasks.flow: the figures of a type since the last one that was taken. */
 typedef struct FlowRow
 {
 	const char *bucket;
 	const char *type;
 	int64		counts[COUNT_KINDS];
-	const int64 *waits;			/* METRICS_BUCKETS each; NULL: not measured,
+	const int64 *waits;			/* HISTOGRAM_BUCKETS each; NULL: not measured,
 								 * or in those of (other) */
 	const int64 *runs;
 } FlowRow;
@@ -94,7 +86,7 @@ typedef struct FlowRow
 extern Metrics *metrics_open(int max_types, int max_timed, int nhandlers);
 extern void metrics_free(Metrics *metrics);
 
-/* The counters of the type; stay where they are.  Cost: one hash lookup. */
+/* The counters of the type; stay where they are.  Cost: a hash lookup. */
 extern TypeCounts *metrics_of(Metrics *metrics, const char *bucket, const char *type);
 
 extern void metrics_count(TypeCounts *counts, CountKind kind);
@@ -121,11 +113,8 @@ typedef struct TypeFigures
 	const Histogram *times;		/* by TimeKind; NULL: in those of (other) */
 } TypeFigures;
 
-extern int64 metrics_bound_us(int i);
-
 /* The type with that number, from 0; false: there are no more. */
 extern bool metrics_figures(const Metrics *metrics, int i, TypeFigures *figures);
-extern bool metrics_has_times(const Histogram *histogram);
 extern const Histogram *metrics_of_statement(const Metrics *metrics, StatementKind kind);
 extern int64 metrics_of_handler(const Metrics *metrics, int handler, HandlerCount kind);
 extern int64 metrics_of_rule(const Metrics *metrics, StuckRule rule);

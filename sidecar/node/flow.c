@@ -56,7 +56,7 @@ add_counts(WireParams *params, const int64 *counts)
 static void
 add_times(WireParams *params, const int64 *times)
 {
-	for (int i = 0; i < METRICS_BUCKETS; i++)
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 	{
 		if (times == NULL)
 			wire_null_element(params);
@@ -93,7 +93,7 @@ add_row(void *arg, const FlowRow *row)
 static void
 add_rows(const Flow *flow, WireParams *params)
 {
-	static const int widths[] = {1, 1, 7, METRICS_BUCKETS, METRICS_BUCKETS};
+	static const int widths[] = {1, 1, 7, HISTOGRAM_BUCKETS, HISTOGRAM_BUCKETS};
 	int			nrows = metrics_flow_rows(flow->metrics, NULL, NULL);
 
 	for (int which = ARRAY_BUCKETS; which <= ARRAY_RUNS; which++)

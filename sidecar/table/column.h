@@ -33,6 +33,7 @@ typedef struct Column
 	SlotWaiter	waiter;			/* first: column.c finds the column from it */
 	Limit	   *limit;
 	void	   *tag;
+	struct TypeCounts *counts;	/* set by table.c; NULL: not looked up */
 	Heap	   *runnable;		/* the table's */
 	int			place;			/* position in that heap, or HEAP_NOWHERE */
 	int			waiting;		/* entries in the FIFOs */

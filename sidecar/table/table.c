@@ -19,7 +19,8 @@ StaticAssertDecl(TABLE_AGINGS == COLUMN_MARKS, "a column marks its entries at ea
 
 struct Table
 {
-	const char *name;			/* its bucket */
+	Metrics    *metrics;		/* NULL: nobody counts */
+	const char *bucket;			/* for metrics */
 	int			capacity;
 	int			share;			/* most triggers of one type */
 	int			waiting;
@@ -42,7 +43,6 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 {
 	Table	   *table = palloc0(sizeof(Table));
 
-	table->name = "";
 	table->capacity = capacity;
 	table->share = per_type > 0 ? Min(per_type, capacity) : capacity;
 	table->resolve = resolve;
@@ -56,15 +56,10 @@ table_new(int capacity, int per_type, TableResolve resolve, void *arg)
 }
 
 void
-table_set_name(Table *table, const char *name)
+table_set_metrics(Table *table, Metrics *metrics, const char *bucket)
 {
-	table->name = name;
-}
-
-const char *
-table_name(const Table *table)
-{
-	return table->name;
+	table->metrics = metrics;
+	table->bucket = bucket;
 }
 
 /*
@@ -553,4 +548,14 @@ void *
 table_entry_tag(const TableEntry *entry)
 {
 	return entry->column->tag;
+}
+
+TypeCounts *
+table_counts(const Table *table, TableEntry *entry)
+{
+	Column	   *column = entry->column;
+
+	if (column->counts == NULL)
+		column->counts = metrics_of(table->metrics, table->bucket, column->type);
+	return column->counts;
 }

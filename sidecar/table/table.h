@@ -44,6 +44,7 @@
 
 #include "base/row_place.h"
 #include "common/trigger.h"
+#include "metrics/metrics.h"
 #include "slots/slots.h"
 
 typedef struct Table Table;
@@ -70,9 +71,8 @@ typedef bool (*TableResolve) (void *arg, const char *type,
 extern Table *table_new(int capacity, int per_type,
 						TableResolve resolve, void *arg);
 
-/* The name of its bucket, for metrics; "" by default.  The caller keeps it. */
-extern void table_set_name(Table *table, const char *name);
-extern const char *table_name(const Table *table);
+/* Counts its tasks as tasks of that bucket, whose name the caller keeps. */
+extern void table_set_metrics(Table *table, Metrics *metrics, const char *bucket);
 
 /* Frees the table with its waiting entries.  No entry may be popped. */
 extern void table_free(Table *table);
@@ -189,6 +189,9 @@ extern int64 table_entry_version(const TableEntry *entry);
 extern int	table_entry_size(const TableEntry *entry);
 extern const RowPlace *table_entry_place(const TableEntry *entry);
 extern const char *table_entry_type(const TableEntry *entry);
+
+/* The counters of its type; NULL: nobody counts.  Looked up once for many entries. */
+extern TypeCounts *table_counts(const Table *table, TableEntry *entry);
 
 /* The answer of the table's resolve function for the type. */
 extern Limit *table_entry_limit(const TableEntry *entry);

@@ -156,9 +156,9 @@ tracer_add_troubles(void *arg, json_t *list)
 void
 tracer_write(const Tracer *tracer, StringInfo out)
 {
-	metrics_begin(out, "traced_tries_total", "counter", "Tries whose spans the receiver took, or that were dropped.");
-	metrics_sample(out, "traced_tries_total", "result=\"sent\"", tracer->nsent);
-	metrics_sample(out, "traced_tries_total", "result=\"dropped\"", tracer->ndropped);
+	prometheus_begin(out, "traced_tries_total", "counter", "Tries whose spans the receiver took, or that were dropped.");
+	prometheus_sample(out, "traced_tries_total", "result=\"sent\"", tracer->nsent);
+	prometheus_sample(out, "traced_tries_total", "result=\"dropped\"", tracer->ndropped);
 }
 
 /* ---- open, reload, end, free ---- */

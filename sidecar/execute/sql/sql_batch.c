@@ -18,27 +18,27 @@ release(Batch *batch, const uint8 *id)
 {
 	Limit	   *slot;
 	Policy	   *policy;
+	TypeCounts *counts;
 
-	if (batch_take(batch, id, &slot, &policy) == NULL)
+	if (batch_take(batch, id, &slot, &policy, &counts) == NULL)
 		return;
 	slots_free(slot);
 	policy_unref(policy);
 }
 
 static TypeCounts *
-counts_of(Batch *batch, const RunnerParts *parts, const uint8 *id)
+counts_of(Batch *batch, const uint8 *id)
 {
 	const BatchItem *item = batch_find(batch, id);
 
-	return item == NULL ? NULL :
-		metrics_of(parts->metrics, table_name(item->table), table_entry_type(item->entry));
+	return item == NULL ? NULL : table_counts(item->table, item->entry);
 }
 
 /* The database has grabbed the task and called its function. */
 static TypeCounts *
-count_start(Batch *batch, const RunnerParts *parts, const uint8 *id)
+count_start(Batch *batch, const uint8 *id)
 {
-	TypeCounts *counts = counts_of(batch, parts, id);
+	TypeCounts *counts = counts_of(batch, id);
 
 	metrics_count(counts, COUNT_GRABS);
 	metrics_count(counts, COUNT_STARTED);
@@ -55,9 +55,9 @@ count_times(TypeCounts *counts, const PGresult *result, int row, int64 us)
 
 /* The statement has stored the result, too. */
 static void
-count_end(Batch *batch, const RunnerParts *parts, const PGresult *result, int row, int64 us)
+count_end(Batch *batch, const PGresult *result, int row, int64 us)
 {
-	TypeCounts *counts = count_start(batch, parts, wire_get_uuid(result, row, EXECUTE_ID));
+	TypeCounts *counts = count_start(batch, wire_get_uuid(result, row, EXECUTE_ID));
 	TaskResult	ended = TASK_DONE;
 
 	count_times(counts, result, row, us);
@@ -73,8 +73,8 @@ sql_batch_fail(Batch *batch, const RunnerParts *parts, Task *task,
 		result, result == TASK_RELEASE ? TASK_DELAY_UNFIT : TASK_DELAY_BY_POLICY, why
 	};
 
-	task->counts = count_start(batch, parts, task->id);
-	if (batch_take(batch, task->id, &task->slot, &task->policy) == NULL)
+	(void) count_start(batch, task->id);
+	if (batch_take(batch, task->id, &task->slot, &task->policy, &task->counts) == NULL)
 		return;
 	task->has_shared_slot = slots_are_shared(task->slot);
 	finish_add(parts->finish, task, &verdict);
@@ -104,12 +104,12 @@ sql_batch_refuse(Batch *batch, const RunnerParts *parts, const PGresult *result,
 }
 
 Task
-sql_batch_grant(Batch *batch, const RunnerParts *parts, const PGresult *result)
+sql_batch_grant(Batch *batch, const PGresult *result)
 {
 	Task		task = batch_read_grab(batch->token, result, 0);
 
 	if (!PQgetisnull(result, 0, GRAB_RUNNABLE))
-		metrics_time(counts_of(batch, parts, task.id), TIME_WAIT,
+		metrics_time(counts_of(batch, task.id), TIME_WAIT,
 					 wire_get_time(result, 0, GRAB_GRABBED) - wire_get_time(result, 0, GRAB_RUNNABLE));
 	slots_grant(table_entry_limit(batch->items[0].entry));
 	batch_start(batch, task.id);
@@ -142,12 +142,12 @@ sql_batch_take_answers(Batch *batch, const RunnerParts *parts, const PGresult *r
 			refuse(batch, parts, id, PQgetvalue(result, i, EXECUTE_MESSAGE), 0);
 		else if (strcmp(PQgetvalue(result, i, EXECUTE_RESULT), "failed") == 0)
 		{
-			count_times(counts_of(batch, parts, id), result, i, (int64) each_us);
+			count_times(counts_of(batch, id), result, i, (int64) each_us);
 			fail_row(batch, parts, result, i);
 		}
 		else
 		{
-			count_end(batch, parts, result, i, (int64) each_us);
+			count_end(batch, result, i, (int64) each_us);
 			release(batch, id);
 		}
 	}

@@ -19,7 +19,7 @@ extern void sql_batch_refuse(Batch *batch, const RunnerParts *parts,
 							 const PGresult *result, int row);
 
 /* The grab of a batch of one has won its task, whose function runs next. */
-extern Task sql_batch_grant(Batch *batch, const RunnerParts *parts, const PGresult *result);
+extern Task sql_batch_grant(Batch *batch, const PGresult *result);
 
 /*
  * Takes the rows of an executed statement: tasks are finished, failed or

@@ -339,7 +339,7 @@ on_granted(void *arg, PgOutcome outcome, PGresult *result)
 	}
 	else
 	{
-		session->granted = sql_batch_grant(session->batch, session->setup->parts, result);
+		session->granted = sql_batch_grant(session->batch, result);
 		session->is_granted = true;
 		send_execute(session);
 	}

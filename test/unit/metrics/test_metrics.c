@@ -8,7 +8,6 @@
 #include "base/port.h"
 
 #include "check.h"
-#include "metrics/labels.h"
 #include "metrics/metrics.h"
 #include "metrics/metrics_text.h"
 
@@ -108,7 +107,7 @@ a_scrape_of_many_types_is_small(void **state)
 static void
 labels_are_escaped(void **state)
 {
-	char	   *label = label_of("type", "a\"b\\c\nd");
+	char	   *label = prometheus_label("type", "a\"b\\c\nd");
 
 	assert_string_equal(label, "type=\"a\\\"b\\\\c\\nd\"");
 	pfree(label);
@@ -153,7 +152,7 @@ expected_bucket(int64 us)
 {
 	int			i = 0;
 
-	while (i < METRICS_BOUNDS && us > metrics_bound_us(i))
+	while (i < HISTOGRAM_BOUNDS && us > histogram_bound_us(i))
 		i++;
 	return i;
 }
@@ -174,8 +173,8 @@ check_time(int64 us)
 static void
 times_go_to_the_bucket_of_their_bound(void **state)
 {
-	for (int i = 0; i < METRICS_BOUNDS; i++)
-		for (int64 us = metrics_bound_us(i) - 1; us <= metrics_bound_us(i) + 1; us++)
+	for (int i = 0; i < HISTOGRAM_BOUNDS; i++)
+		for (int64 us = histogram_bound_us(i) - 1; us <= histogram_bound_us(i) + 1; us++)
 			check_time(us);
 	for (int bits = 0; bits < 40; bits++)
 		for (int64 us = ((int64) 1 << bits) - 1; us <= ((int64) 1 << bits) + 1; us++)
