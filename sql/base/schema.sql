@@ -11,7 +11,7 @@ CREATE TABLE twtasks.task (
 	id				uuid NOT NULL,									-- Given by the caller, or generated in order of time (UUIDv7 layout)
 	version			bigint NOT NULL DEFAULT 0,						-- From 0; every change of status adds 1 and names the version it expects
 	next_event_time	timestamptz NOT NULL,							-- WAITING: when it runs; in the queue: from when it counts as stuck; accepted: its deadline; ERROR, HELD: infinity
-	state_time		timestamptz NOT NULL,							-- Time of the last change of status; SUBMITTED after WAITING: when it was due
+	state_time		timestamptz NOT NULL,							-- Time of the last change of status; SUBMITTED: since when it can run
 	created			timestamptz NOT NULL,							-- Time of add_task(), not of the commit
 	status			twtasks.task_status NOT NULL,					-- WAITING, SUBMITTED, PROCESSING, ERROR or HELD
 	stuck			twtasks.stuck_rule NOT NULL DEFAULT 'error',	-- Its fate when its sidecar is gone or its deadline passed

@@ -29,7 +29,7 @@
  *
  * Returns
  *		version, place	of the tasks won, as finish_tasks() takes them
- *		runnable		since when the task could run: when it was added, due or given back;
+ *		runnable		since when the task could run: when it was added, was due or was resumed;
  *						NULL: refused
  *		no row for a task that another session has grabbed, locked, changed or
  *		deleted

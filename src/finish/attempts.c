@@ -108,22 +108,15 @@ copy_id(TupleTableSlot *row)
 	return UUIDPGetDatum(id);
 }
 
-/*
- * A grab leaves next_event_time, which says from when the task would have counted as
- * stuck in the queue.  A task that was handed on has another one.
- */
 static void
 put_runnable(Attempts *attempts, TupleTableSlot *row, bool is_started)
 {
-	TimestampTz at = DatumGetTimestampTz(row_value(row, TASK_NEXT_EVENT_TIME));
-	bool		is_queued = DatumGetBool(row_value(row, TASK_QUEUED));
+	TimestampTz at = policy_runnable(row);
+	bool		was_handed_on = is_started && !DatumGetBool(row_value(row, TASK_QUEUED));
 
-	if (is_queued)
-		at -= policy_of_text(row_value(row, TASK_TYPE))->queue_time_us;
-	at = Max(at, DatumGetTimestampTz(row_value(row, TASK_CREATED)));
 	if (is_started)
 		at = Min(at, DatumGetTimestampTz(row_value(row, TASK_STATE_TIME)));
-	put(attempts, ATTEMPT_RUNNABLE, TimestampTzGetDatum(at), is_started && !is_queued);
+	put(attempts, ATTEMPT_RUNNABLE, TimestampTzGetDatum(at), was_handed_on);
 }
 
 void

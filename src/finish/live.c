@@ -15,6 +15,7 @@
 #include "finish/ended.h"
 #include "finish/live.h"
 #include "node/clock.h"
+#include "policy/policy.h"
 
 /* The next status. */
 typedef enum Next
@@ -83,6 +84,15 @@ set_accepted(const Change *change, TupleTableSlot *row)
 	row_clear(row, TASK_INCARNATION);
 }
 
+/* A task that is given back has not been started, and goes on waiting. */
+static TimestampTz
+changed_at(const Change *change, TupleTableSlot *row)
+{
+	if (change->next != NEXT_SUBMITTED || !DatumGetBool(row_value(row, TASK_QUEUED)))
+		return change->now;
+	return Min(policy_runnable(row), change->now);
+}
+
 static void
 set_left(const FinishCall *call, const Try *try, const Change *change, TupleTableSlot *row)
 {
@@ -91,7 +101,7 @@ set_left(const FinishCall *call, const Try *try, const Change *change, TupleTabl
 
 	row_set(row, TASK_STATUS, ObjectIdGetDatum(rows_label("task_status", statuses[change->next])));
 	row_set(row, TASK_VERSION, Int64GetDatum(DatumGetInt64(row_value(row, TASK_VERSION)) + 1));
-	row_set(row, TASK_STATE_TIME, TimestampTzGetDatum(change->now));
+	row_set(row, TASK_STATE_TIME, TimestampTzGetDatum(changed_at(change, row)));
 	row_set(row, TASK_QUEUED, BoolGetDatum(change->next == NEXT_SUBMITTED));
 	row_clear(row, TASK_DEADLINE);
 	row_clear(row, TASK_PLANNED);

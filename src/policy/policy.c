@@ -191,6 +191,16 @@ policy_own_function(const TypePolicy *policy)
 	return on_end != NULL && strncmp(on_end, inner, strlen(inner)) == 0 ? on_end : NULL;
 }
 
+TimestampTz
+policy_runnable(TupleTableSlot *row)
+{
+	TimestampTz at = DatumGetTimestampTz(row_value(row, TASK_NEXT_EVENT_TIME));
+
+	if (DatumGetBool(row_value(row, TASK_QUEUED)))
+		at -= policy_of_text(row_value(row, TASK_TYPE))->queue_time_us;
+	return Max(at, DatumGetTimestampTz(row_value(row, TASK_CREATED)));
+}
+
 int
 policy_risen(Datum type, int priority, int64 waited_us)
 {

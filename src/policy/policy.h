@@ -16,6 +16,9 @@
 #ifndef TWT_POLICY_H
 #define TWT_POLICY_H
 
+#include "datatype/timestamp.h"
+
+#include "base/rows.h"
 #include "policy/type_policy.h"
 
 /* Make the caches; once per process, from _PG_init(). */
@@ -39,6 +42,13 @@ extern bool policy_any_on_end(void);
  * such functions are in our inner schema.  NULL: the type is nobody's.
  */
 extern const char *policy_own_function(const TypePolicy *policy);
+
+/*
+ * Since when the task of that row can run, whether it runs by now or waits.  A grab
+ * leaves next_event_time, which says from when a task counts as stuck in the queue.
+ * A task that was handed on has another one, so that nobody knows any more.
+ */
+extern TimestampTz policy_runnable(TupleTableSlot *row);
 
 /* The priority that a task reaches after being SUBMITTED for waited_us. */
 extern int	policy_risen(Datum type, int priority, int64 waited_us);

@@ -1,15 +1,19 @@
 --
 -- Since when a task could run: grab_tasks() and execute_tasks() say it for tasks
--- that were added, due, tried again, resumed or recovered.
+-- that were added, due, tried again, given back, resumed or recovered.  The attempts
+-- agree.
 --
 \ir ../lib/tasks.sql
-SELECT plan(14);
+SELECT plan(17);
 
+CREATE TEMPORARY TABLE told (task_id uuid, version bigint, runnable timestamptz);
 CREATE FUNCTION pg_temp.runnable(task_id uuid) RETURNS timestamptz
 LANGUAGE sql
 AS $$
-	SELECT runnable FROM twtasks_internal.grab_tasks(ARRAY[task_id], ARRAY[pg_temp.version_of(task_id)],
-		pg_temp.node(), pg_temp.token(), '{60000}', '{error}')
+	INSERT INTO told
+	SELECT g.id, g.version, g.runnable
+	FROM twtasks_internal.grab_tasks(ARRAY[task_id], ARRAY[pg_temp.version_of(task_id)], pg_temp.node(), pg_temp.token(), '{60000}', '{error}') g
+	RETURNING runnable
 $$;
 
 -- The time of a WAITING task was so long ago, when the leader comes to it.
@@ -50,6 +54,10 @@ SELECT pg_temp.finish(:'again', 'retry', delay_ms => 3600000);
 SELECT pg_temp.promote_late(:'again', '20 s') AS since \gset
 SELECT is(pg_temp.runnable(:'again'), :'since', 'a retry can run since the end of its delay');
 
+-- Given back before it began.
+SELECT pg_temp.finish(:'again', 'release');
+SELECT is(pg_temp.runnable(:'again'), :'since', 'a task that is given back can run since before');
+
 -- Resumed.
 SELECT pg_temp.finish(:'again', 'error');
 SELECT pg_temp.change('resume', :'again', pg_temp.version_of(:'again'));
@@ -64,6 +72,12 @@ SELECT FROM twtasks_internal.recover_tasks(true);
 SELECT is(pg_temp.state(:'gone'), 'SUBMITTED 2', 'a task is recovered');
 SELECT state_time AS since FROM twtasks.task WHERE id = :'gone' \gset
 SELECT is(pg_temp.runnable(:'gone'), :'since', 'a recovered task can run since then');
+
+-- The attempts say the same.
+SELECT pg_temp.finish(t.id, 'error') FROM twtasks.task t WHERE t.status = 'PROCESSING';
+SELECT is((SELECT count(*) FROM twtasks.task_attempt JOIN told USING (task_id, version)), 6::bigint, 'tries that failed are attempts');
+SELECT is_empty('SELECT t, a FROM twtasks.task_attempt a JOIN told t USING (task_id, version) WHERE a.runnable IS DISTINCT FROM t.runnable',
+	'attempts have the same times');
 
 -- Won by nobody, or refused.
 SELECT is(pg_temp.runnable(:'gone'), NULL, 'no task, no time');
