@@ -42,12 +42,14 @@ struct Span
 	char		trace[TRACE_LEN + 1];
 	char		id[SPAN_LEN + 1];
 	char		parent[SPAN_LEN + 1];	/* "": none */
+	char		wait[SPAN_LEN + 1]; /* id of the span of its wait */
 	char		link[TRACE_LEN + 1 + SPAN_LEN + 1]; /* as in a traceparent;
 													 * "": none */
 	char		task[TASK_ID_TEXT + 1];
 	int			tries;
 	int64		start_us;		/* since 1970 */
 	int64		end_us;
+	int64		waited_us;		/* -1: not known */
 	char		text[FLEXIBLE_ARRAY_MEMBER];	/* see copy_with() */
 };
 
@@ -95,6 +97,7 @@ static void
 set_ids(Spans *spans, Span *span, const char *parent, bool is_retry)
 {
 	snprintf(span->id, sizeof(span->id), "%016" INT64_MODIFIER "x", next_random(spans));
+	snprintf(span->wait, sizeof(span->wait), "%016" INT64_MODIFIER "x", next_random(spans));
 	if (parent == NULL || is_retry)
 		begin_trace(spans, span);
 	if (parent == NULL)
@@ -187,6 +190,7 @@ span_begin(Spans *spans, Task *task)
 Span *
 span_stop(const Task *task, int64 now_us)
 {
+	int64		began_us = Max(task->started_us, task->taken_us);
 	Span	   *span;
 	struct timespec now;
 
@@ -195,7 +199,8 @@ span_stop(const Task *task, int64 now_us)
 	span = copy_with(task->span, task->type);
 	clock_gettime(CLOCK_REALTIME, &now);
 	span->end_us = SECONDS_TO_US(now.tv_sec) + now.tv_nsec / 1000;
-	span->start_us = span->end_us - (task->started_us == 0 ? 0 : now_us - Max(task->started_us, task->taken_us));
+	span->start_us = span->end_us - (task->started_us == 0 ? 0 : now_us - began_us);
+	span->waited_us = task->started_us == 0 || task->waited_us < 0 ? -1 : task->waited_us + began_us - task->started_us;
 	return span;
 }
 
@@ -208,10 +213,10 @@ is_failure(CountKind result)
 static void
 append_line(StringInfo out, const Span *span, CountKind result)
 {
-	appendStringInfo(out, "{\"trace\":\"%s\",\"span\":\"%s\",\"parent\":\"%s\",\"link\":\"%s\",\"task\":\"%s\",\"try\":%d,",
-					 span->trace, span->id, span->parent, span->link, span->task, span->tries);
-	appendStringInfo(out, "\"start\":" INT64_FORMAT ",\"end\":" INT64_FORMAT ",\"result\":\"%s\",\"failed\":%s,\"type\":\"",
-					 span->start_us, span->end_us, metrics_result(result), is_failure(result) ? "true" : "false");
+	appendStringInfo(out, "{\"trace\":\"%s\",\"span\":\"%s\",\"wait\":\"%s\",\"parent\":\"%s\",\"link\":\"%s\",\"task\":\"%s\",\"try\":%d,",
+					 span->trace, span->id, span->wait, span->parent, span->link, span->task, span->tries);
+	appendStringInfo(out, "\"waited\":" INT64_FORMAT ",\"start\":" INT64_FORMAT ",\"end\":" INT64_FORMAT ",\"result\":\"%s\",\"failed\":%s,\"type\":\"",
+					 span->waited_us, span->start_us, span->end_us, metrics_result(result), is_failure(result) ? "true" : "false");
 	text_escape_json(out, span->text, strlen(span->text), SIZE_MAX);
 	appendStringInfoString(out, "\"}");
 }

@@ -10,6 +10,8 @@
  * of its own that is linked to it, as the time between them may be long.  Without a
  * traceparent, or with a malformed one, each try begins a trace.
  *
+ * Before it lies a span of the wait, from when the task could run until its handler began.
+ *
  * The handler gets the span's own traceparent, since that replaces the one in the context.
  *
  * A traceparent's flag says whether its trace is sampled, and it is kept.  In other traces

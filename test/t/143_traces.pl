@@ -71,16 +71,16 @@ sub attributes
 	return map { $_->{key} => (values %{ $_->{value} })[0] } @{ $object->{attributes} };
 }
 
-# The spans of the tries of a task, in their order.
+# The spans of the tries of a task, in their order; or of their waits.
 sub spans_of
 {
-	my ($id) = @_;
+	my ($id, $operation) = @_;
 	my %of;
 
 	foreach my $span (spans())
 	{
 		my %has = attributes($span);
-		next if $has{'messaging.message.id'} ne $id;
+		next if $has{'messaging.message.id'} ne $id || index($span->{name}, ($operation // 'process') . ' ') != 0;
 		push @{ $of{ $has{'messaging.twtasks.message.delivery_attempt'} } }, $span;
 	}
 	return map { @{ $of{$_} } } sort { $a <=> $b } keys %of;
@@ -166,6 +166,12 @@ my ($start, $end) = @$span{qw(startTimeUnixNano endTimeUnixNano)};
 like("$start $end", qr/^\d{19} \d{19}$/, 'times are nanoseconds');
 cmp_ok($start, '<=', $end, 'and in order');
 cmp_ok(abs($end / 1e9 - time), '<', 300, 'of today');
+my ($wait) = spans_of($id, 'wait');
+is_deeply(
+	[ @$wait{qw(traceId parentSpanId name kind endTimeUnixNano)} ],
+	[ $trace, $caller, 'wait PAY', 1, $start ],
+	'its wait is a span beside it, up to its start');
+cmp_ok($wait->{startTimeUnixNano}, '<=', $start, 'that began before it');
 is_deeply(
 	[ seen($id, 1) ],
 	[ "00-$trace-$span->{spanId}-01", 'v=1' ],

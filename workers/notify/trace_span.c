@@ -12,15 +12,24 @@
 #include "common/version.h"
 #include "workers/notify/trace_span.h"
 
+#define SPAN_KIND_INTERNAL 1
 #define SPAN_KIND_CONSUMER 5
 #define CODE_ERROR 2
+
+/* The spans that have an attribute. */
+typedef enum Scope
+{
+	OF_ALL,						/* both tries and waits */
+	OF_TRY,
+	OF_FAILURE					/* tries that failed */
+} Scope;
 
 typedef struct Attribute
 {
 	const char *name;
 	const char *member;			/* in the sidecar's line; NULL: see value */
 	const char *value;
-	bool		is_of_failure;	/* only spans of failed tries have it */
+	Scope		scope;
 } Attribute;
 
 /*
@@ -29,13 +38,13 @@ typedef struct Attribute
  */
 static const Attribute attributes[] = {
 	{"messaging.system", NULL, "twtasks"},
-	{"messaging.operation.type", NULL, "process"},
-	{"messaging.operation.name", NULL, "process"},
+	{"messaging.operation.type", NULL, "process", OF_TRY},
+	{"messaging.operation.name", NULL, "process", OF_TRY},
 	{"messaging.destination.name", "type"},
 	{"messaging.message.id", "task"},
 	{"messaging.twtasks.message.delivery_attempt", "try"},
-	{"messaging.twtasks.result", "result"},
-	{"error.type", "result", .is_of_failure = true}
+	{"messaging.twtasks.result", "result", .scope = OF_TRY},
+	{"error.type", "result", .scope = OF_FAILURE}
 };
 
 /* Integers have 64 bits, which JSON's numbers lack. */
@@ -47,7 +56,7 @@ attribute(const char *name, json_t *value)
 }
 
 static json_t *
-attributes_of(const json_t *told)
+attributes_of(const json_t *told, Scope most)
 {
 	json_t	   *list = json_array();
 
@@ -56,17 +65,23 @@ attributes_of(const json_t *told)
 		const Attribute *own = &attributes[i];
 		json_t	   *value = own->member == NULL ? json_string(own->value) : json_incref(json_object_get(told, own->member));
 
-		if (!own->is_of_failure || json_is_true(json_object_get(told, "failed")))
+		if (own->scope <= most)
 			json_array_append_new(list, attribute(own->name, value));
 		json_decref(value);
 	}
 	return list;
 }
 
-static void
-set_time(json_t *span, const char *name, const json_t *us)
+static json_int_t
+integer_of(const json_t *told, const char *name)
 {
-	json_object_set_new(span, name, json_sprintf("%lld000", (long long) json_integer_value(us)));
+	return json_integer_value(json_object_get(told, name));
+}
+
+static void
+set_time(json_t *span, const char *name, json_int_t us)
+{
+	json_object_set_new(span, name, json_sprintf("%lld000", (long long) us));
 }
 
 static json_t *
@@ -76,22 +91,46 @@ links_of(const char *link)
 }
 
 static json_t *
-span_of(const json_t *told)
+span_of(const json_t *told, const char *operation, const char *id, Scope most)
 {
+	json_t	   *span = json_pack("{sOsOso}", "traceId", json_object_get(told, "trace"),
+								 "spanId", json_object_get(told, id), "attributes", attributes_of(told, most));
+
+	json_object_set_new(span, "name", json_sprintf("%s %s", operation, json_string_value(json_object_get(told, "type"))));
+	return span;
+}
+
+static json_t *
+try_of(const json_t *told)
+{
+	bool		has_failed = json_is_true(json_object_get(told, "failed"));
 	const char *parent = json_string_value(json_object_get(told, "parent"));
 	const char *link = json_string_value(json_object_get(told, "link"));
-	json_t	   *span = json_pack("{sOsOsiso}", "traceId", json_object_get(told, "trace"),
-								 "spanId", json_object_get(told, "span"), "kind", SPAN_KIND_CONSUMER, "attributes", attributes_of(told));
+	json_t	   *span = span_of(told, "process", "span", has_failed ? OF_FAILURE : OF_TRY);
 
-	json_object_set_new(span, "name", json_sprintf("process %s", json_string_value(json_object_get(told, "type"))));
+	json_object_set_new(span, "kind", json_integer(SPAN_KIND_CONSUMER));
 	if (parent[0] != '\0')
 		json_object_set_new(span, "parentSpanId", json_string(parent));
 	if (link[0] != '\0')
 		json_object_set_new(span, "links", links_of(link));
-	set_time(span, "startTimeUnixNano", json_object_get(told, "start"));
-	set_time(span, "endTimeUnixNano", json_object_get(told, "end"));
-	if (json_is_true(json_object_get(told, "failed")))
+	set_time(span, "startTimeUnixNano", integer_of(told, "start"));
+	set_time(span, "endTimeUnixNano", integer_of(told, "end"));
+	if (has_failed)
 		json_object_set_new(span, "status", json_pack("{si}", "code", CODE_ERROR));
+	return span;
+}
+
+/* It stands beside its try, or below one that has no parent. */
+static json_t *
+wait_of(const json_t *told)
+{
+	const char *parent = json_string_value(json_object_get(told, "parent"));
+	json_t	   *span = span_of(told, "wait", "wait", OF_ALL);
+
+	json_object_set_new(span, "kind", json_integer(SPAN_KIND_INTERNAL));
+	json_object_set(span, "parentSpanId", json_object_get(told, parent[0] != '\0' ? "parent" : "span"));
+	set_time(span, "startTimeUnixNano", integer_of(told, "start") - integer_of(told, "waited"));
+	set_time(span, "endTimeUnixNano", integer_of(told, "start"));
 	return span;
 }
 
@@ -112,19 +151,21 @@ is_whole(json_t *told)
 {
 	const char *trace,
 			   *span,
+			   *wait,
 			   *parent,
 			   *link,
 			   *task,
 			   *result,
 			   *type;
 	json_int_t	tries,
+				waited,
 				start,
 				end;
 	int			failed;
 
-	return json_unpack(told, "{ssssssssssssss sIsIsI sb}", "trace", &trace, "span", &span, "parent", &parent,
+	return json_unpack(told, "{ssssssssssssssss sIsIsIsI sb}", "trace", &trace, "span", &span, "wait", &wait, "parent", &parent,
 					   "link", &link, "task", &task, "result", &result, "type", &type,
-					   "try", &tries, "start", &start, "end", &end, "failed", &failed) == 0 &&
+					   "try", &tries, "waited", &waited, "start", &start, "end", &end, "failed", &failed) == 0 &&
 		(link[0] == '\0' || strlen(link) == 49);
 }
 
@@ -132,8 +173,17 @@ char *
 trace_span_make(const char *line, size_t len)
 {
 	json_t	   *told = json_loadb(line, len, 0, NULL);
-	char	   *text = told != NULL && is_whole(told) ? take_text(span_of(told)) : NULL;
+	char	   *text = told != NULL && is_whole(told) ? take_text(try_of(told)) : NULL;
 
+	if (text != NULL && integer_of(told, "waited") >= 0)
+	{
+		char	   *wait = take_text(wait_of(told));
+		char	   *both = psprintf("%s,%s", wait, text);
+
+		pfree(wait);
+		pfree(text);
+		text = both;
+	}
 	json_decref(told);
 	return text;
 }

@@ -6,8 +6,8 @@
  *		from: trace_export.c, sidecar/trace/span.c
  *
  * The sidecar says
- *	{"trace":HEX,"span":HEX,"parent":HEX or "","link":"TRACE-SPAN" or "","task":ID,"try":N,
- *	 "start":US,"end":US,"result":WORD,"failed":BOOLEAN,"type":TYPE}
+ *	{"trace":HEX,"span":HEX,"wait":HEX,"parent":HEX or "","link":"TRACE-SPAN" or "","task":ID,"try":N,
+ *	 "waited":US or -1,"start":US,"end":US,"result":WORD,"failed":BOOLEAN,"type":TYPE}
  *
  * In JSON, OTLP has ids as hexadecimal text, enums as numbers, and 64 bits as text.
  *
@@ -18,7 +18,10 @@
 
 #include "workers/notify/trace_settings.h"
 
-/* Returns the span of the line, palloc'd; NULL: there is none. */
+/*
+ * Returns the spans of the line with a comma between them, palloc'd: the try, and its wait if
+ * that is known.  NULL: the line is no try.
+ */
 extern char *trace_span_make(const char *line, size_t len) MUSTCHECK;
 
 /*

@@ -37,7 +37,6 @@ open_spans(void **state)
 {
 	static char url[] = "http://receiver";
 
-	spans_free(spans);
 	config.traces.url = url;
 	config.traces.sample = 1;
 	config.traces.always_errors = 0;
@@ -57,6 +56,7 @@ begin(const char *context, int tries)
 	task->tries = tries;
 	task->context = unconstify(char *, context);
 	task->started_us = 1000;
+	task->waited_us = 500;
 	span_begin(spans, task);
 	return task;
 }
@@ -90,6 +90,12 @@ of_line(const char *name)
 	return json_string_value(json_object_get(line, name));
 }
 
+static int64
+integer_of(const char *name)
+{
+	return json_integer_value(json_object_get(line, name));
+}
+
 static void
 expect_hex(const char *text, size_t len)
 {
@@ -113,7 +119,7 @@ test_first_try(void **state)
 	assert_string_equal(of_line("link"), "");
 	assert_string_equal(of_line("type"), "PAY|\"A\"\n");
 	expect_hex(of_line("span"), 16);
-	assert_int_equal(json_integer_value(json_object_get(line, "end")) - json_integer_value(json_object_get(line, "start")), 3000);
+	assert_int_equal(integer_of("end") - integer_of("start"), 3000);
 	expected = psprintf("{\"a\": 1e400, \"traceparent\": \"00-" TRACE "-%s-01\", \"tracestate\": \"v=1\", \"b\": [\"traceparent\"]}", of_line("span"));
 	assert_string_equal(context, expected);
 	pfree(expected);
@@ -244,6 +250,50 @@ test_sample(void **state)
 	assert_in_range(nsampled, 100, 900);
 }
 
+/* The spans of a line, as OTLP has them: the try, and its wait before it. */
+static void
+test_wait(void **state)
+{
+	Task	   *task = begin("{\"traceparent\": \"" PARENT "-01\"}", 1);
+	char	   *both;
+	json_t	   *list;
+	const json_t *wait;
+
+	task->taken_us = 1700;		/* a worker took it up */
+	assert_true(end(task, COUNT_DONE));
+	assert_int_equal(integer_of("end") - integer_of("start"), 2300);
+	assert_int_equal(integer_of("waited"), 1200);
+	both = psprintf("[%s]", otlp);
+	list = json_loads(both, 0, NULL);
+	assert_int_equal(json_array_size(list), 2);
+	wait = json_array_get(list, 0);
+	assert_string_equal(json_string_value(json_object_get(wait, "spanId")), of_line("wait"));
+	assert_string_equal(json_string_value(json_object_get(wait, "parentSpanId")), CALLER);
+	assert_int_equal(json_integer_value(json_object_get(wait, "kind")), 1);
+	assert_true(json_equal(json_object_get(wait, "endTimeUnixNano"), json_object_get(json_array_get(list, 1), "startTimeUnixNano")));
+	assert_int_equal(atoll(json_string_value(json_object_get(wait, "endTimeUnixNano"))) -
+					 atoll(json_string_value(json_object_get(wait, "startTimeUnixNano"))), 1200 * 1000);
+	json_decref(list);
+	pfree(both);
+
+	/* below a try that begins its trace */
+	assert_true(end(begin(NULL, 1), COUNT_DONE));
+	both = psprintf("\"parentSpanId\":\"%s\"", of_line("span"));
+	assert_non_null(strstr(otlp, both));
+	pfree(both);
+
+	/* not known, or never begun */
+	task = begin(NULL, 1);
+	task->waited_us = -1;
+	assert_true(end(task, COUNT_DONE));
+	assert_null(strstr(otlp, "wait PAY"));
+	task = begin(NULL, 1);
+	task->started_us = 0;
+	assert_true(end(task, COUNT_ERROR));
+	assert_null(strstr(otlp, "wait PAY"));
+	assert_int_equal(integer_of("end"), integer_of("start"));
+}
+
 static void
 test_results(void **state)
 {
@@ -295,6 +345,7 @@ main(void)
 		cmocka_unit_test_setup(test_untouched, open_spans),
 		cmocka_unit_test_setup(test_flags, open_spans),
 		cmocka_unit_test_setup(test_sample, open_spans),
+		cmocka_unit_test_setup(test_wait, open_spans),
 		cmocka_unit_test_setup(test_results, open_spans),
 		cmocka_unit_test_setup(test_off, open_spans)
 	};

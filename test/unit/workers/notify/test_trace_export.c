@@ -16,13 +16,13 @@
 #include "workers/notify/notify_send.h"
 #include "workers/notify/trace_export.h"
 
-#define LINE "{\"trace\":\"0af7651916cd43dd8448eb211c80319c\",\"span\":\"b7ad6b7169203331\",\"parent\":\"\",\"link\":\"\"," \
-	"\"task\":\"01a217e9-c5e2-7a28-a310-01d8fdf4b47e\",\"try\":1,\"start\":1,\"end\":2,\"result\":\"done\",\"failed\":false,\"type\":\"PAY\"}"
+#define LINE "{\"trace\":\"0af7651916cd43dd8448eb211c80319c\",\"span\":\"b7ad6b7169203331\",\"wait\":\"b7ad6b7169203332\",\"parent\":\"\",\"link\":\"\"," \
+	"\"task\":\"01a217e9-c5e2-7a28-a310-01d8fdf4b47e\",\"try\":1,\"waited\":-1,\"start\":1,\"end\":2,\"result\":\"done\",\"failed\":false,\"type\":\"PAY\"}"
 
 static NotifyDone done;
 static void *under_way;			/* the argument of the request; NULL: none */
 static int	nrequests;
-static int	nspans;				/* in the last request */
+static int	nspans;				/* those of the last request */
 static bool is_short;			/* no request can be made */
 static bool has_left;
 
