@@ -22,7 +22,7 @@
 static NotifyDone done;
 static void *under_way;			/* the argument of the request; NULL: none */
 static int	nrequests;
-static int	nspans;				/* those of the last request */
+static int	nspans;				/* in the last request */
 static bool is_short;			/* no request can be made */
 static bool has_left;
 
