@@ -11,12 +11,14 @@
 #include "tools/ctl_sql.h"
 #include "tools/doctor_verb.h"
 #include "tools/look_verbs.h"
+#include "tools/payload_verb.h"
 #include "tools/status_verb.h"
 #include "tools/steer_verb.h"
 #include "tools/verb.h"
 
 #define VIEWER "twtasks_viewer"
 #define OPERATOR "twtasks_operator"
+#define READER "twtasks_payload_viewer"
 
 #define LOOK VERB_LOOK
 #define CHANGE "Change"
@@ -99,6 +101,8 @@ static const VerbOption silence_options[] = {
 };
 
 static const VerbOption acknowledge_options[] = {REASON, {NULL}};
+
+static const VerbOption payload_options[] = {REASON, {NULL}};
 
 static const VerbOption pause_options[] = {
 	{"bucket", 0, "BUCKET", "all tasks of this bucket, in place of types"}, REASON, {NULL}
@@ -207,6 +211,9 @@ const Verb	verbs[] = {
 		.sql = "SELECT a.* FROM twtasks.add_task($1, $2::jsonb, key => $3, sub_type => $4, bucket => $5,"
 		" priority => $6::integer, run_after =>" SQL_FUTURE("$7") ") a",
 	.params = {"TYPE", "DATA", "key", "sub-type", "bucket", "priority", "run-after"}, .is_record = true},
+	{"payload", CHANGE, "ID", "shows what a task carries, and notes who read it", payload_options, READER, "reason", .run = payload_run},
+	{"export", CHANGE, "ID", "writes a task with what it carries as JSON, and notes who read it", payload_options, READER, "reason", .run = export_run},
+	{"import", CHANGE, "", "adds an exported task from standard input where twtasks.testing is on, and holds it", NULL, "twtasks_producer", .run = import_run},
 	{"silence", STEER, "PATTERN TIME", "sends no message about incidents of such objects for so long, or until then", silence_options, OPERATOR, "reason",
 		.sql = "SELECT twtasks.silence(coalesce($4, '*'), $1," SQL_FUTURE("$2") ", $3) AS id",
 	.params = {"PATTERN", "TIME", "reason", "kind"}, .is_record = true},

@@ -75,9 +75,13 @@ my %verbs = (
 	unpause => [ 'operator', 0, 'PAUSED' ],
 	limit => [ 'operator', 0, 'LIMITED', '--concurrency', 5, '--rate', 7 ],
 	policy => [ 'operator', 0, 'SLOW*', '--run-timeout', '5s', '--retry', 'none' ],
+	payload => [ 'reader', 0, $failed, '--reason', 'a test' ],
+	export => [ 'reader', 0, $failed, '--reason', 'a test' ],
+	import => [ 'producer', 0 ],
 	bucket => [ 'operator', 0, 'pictures', '--concurrency', 2 ],
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
+# Verbs that show or take what tasks carry: see 144_ctl_payload.pl
 my @order = qw(status doctor why list show life errors unknown incidents top what-if audit nodes wait add resume reschedule cancel fail hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
