@@ -235,8 +235,8 @@ AS $$
 	WHERE t.expires <= (SELECT twtasks.clock())
 	UNION ALL
 	-- If no node fits for several reasons, the first is enough.
-	SELECT DISTINCT ON (w.rank >= 40, CASE WHEN w.rank < 40 THEN w.clause END) w.rank, w.reason, w.clause, w.advice
-	FROM (SELECT * FROM wide ORDER BY wide.rank) w
+	(SELECT DISTINCT ON (w.rank >= 40, CASE WHEN w.rank < 40 THEN w.clause END) w.rank, w.reason, w.clause, w.advice
+	 FROM wide w ORDER BY w.rank >= 40, CASE WHEN w.rank < 40 THEN w.clause END, w.rank)
 	UNION ALL
 	SELECT 50, 'bucket full', format('its bucket "%s" lets only %s run on each node', t.bucket, b.concurrency),
 		   twtasks_internal.advice('raise the figure of the bucket', format('SELECT twtasks.configure_bucket(%L, concurrency => %s)', t.bucket, 2 * b.concurrency))
