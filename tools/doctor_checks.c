@@ -94,7 +94,7 @@ const Check doctor_checks[] = {
 		"SELECT 'FAIL' AS finding, format('role \"%s\" is a superuser, creates roles or can log in', r.rolname) AS sentence,"
 		" format('ALTER ROLE %I NOLOGIN NOSUPERUSER NOCREATEROLE', r.rolname) AS command"
 		" FROM pg_roles r WHERE r.rolname IN ('twtasks_owner', 'twtasks_producer', 'twtasks_worker', 'twtasks_web', 'twtasks_operator',"
-		" 'twtasks_viewer', 'twtasks_tester') AND (r.rolsuper OR r.rolcreaterole OR r.rolcanlogin)"
+		" 'twtasks_viewer', 'twtasks_payload_viewer', 'twtasks_tester') AND (r.rolsuper OR r.rolcreaterole OR r.rolcanlogin)"
 		" UNION ALL SELECT 'WARN', format('role \"%s\" is a member of twtasks_owner: it reads payloads and can change everything', r.rolname),"
 		" format('REVOKE twtasks_owner FROM %I', r.rolname)"
 		" FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.member JOIN pg_roles o ON o.oid = m.roleid"

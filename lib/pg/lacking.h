@@ -3,7 +3,7 @@
  * lacking.h
  *		Characters that the encoding of the database lacks.
  *
- *		from: finish_item.c, results.c
+ *		from: finish_item.c, results.c, notify.c
  *
  * A message may hold any character, and LATIN1 has few.  The server then refuses
  * the call and names one character.  So the caller replaces it and calls again, a

@@ -198,6 +198,7 @@ tracer_reload(Tracer *tracer, const Config *config)
 {
 	tracer->config = config;
 	spans_reload(tracer->spans, config);
+	helper_renew(tracer->helper);
 	run(tracer);
 }
 

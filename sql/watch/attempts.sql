@@ -15,7 +15,7 @@ CREATE VIEW twtasks.task_attempts AS
 		   NULL, NULL, f.incarnation
 	FROM twtasks.finished_task f LEFT JOIN twtasks.node n ON n.incarnation = f.incarnation
 	WHERE f.status = 'DONE';
-COMMENT ON VIEW twtasks.task_attempts IS 'All tries of tasks that have ended: those that failed, with their errors, and the last one, which succeeded; order by version';
+COMMENT ON VIEW twtasks.task_attempts IS 'Tries that did not succeed, with their errors, and the last one of each task that is DONE; order by version';
 
 /*
  * twtasks_internal.note_attempts(ids, result, error, next)

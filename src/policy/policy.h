@@ -46,7 +46,9 @@ extern const char *policy_own_function(const TypePolicy *policy);
 /*
  * Since when the task of that row can run, whether it runs by now or waits.  A grab
  * leaves next_event_time, which says from when a task counts as stuck in the queue.
- * A task that was handed on has another one, so that nobody knows any more.
+ * A task that was handed on has another one, so that nobody knows any more.  After a
+ * change of queue_time the answer for tasks queued before is off by the difference,
+ * but never before their creation.
  */
 extern TimestampTz policy_runnable(TupleTableSlot *row);
 

@@ -4,10 +4,8 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SET LOCAL twtasks.testing = on;
-TRUNCATE twtasks.node, twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.flow, twtasks.schedule, twtasks.duty;
-SELECT pg_temp.node() \g /dev/null
-SELECT twtasks_internal.begin_history(), twtasks_internal.make_partitions() \g /dev/null
+\ir ../lib/incidents.sql
+TRUNCATE twtasks.duty;
 SELECT plan(4);
 
 UPDATE twtasks.node SET faults = ARRAY[

@@ -47,6 +47,8 @@ $node->value(<<'SQL');
 SQL
 wait_for(sub { $node->tasks(q(status = 'DONE')) >= 1 && $node->tasks(q(status = 'ERROR')) == 1 }, 'ends of tasks');
 wait_for(sub { $node->tasks(q(type = 'RETRY' AND status = 'WAITING' AND tries > 0)) == 1 }, 'a task that is retried');
+$node->value(q(SELECT twtasks.configure_limit('NOBODY', 1)));
+$node->value(q(UPDATE twtasks.task SET next_event_time = now() - interval '1 h' WHERE type = 'NOBODY' AND status = 'SUBMITTED'));
 $node->value(q(SELECT twtasks_internal.monitor_tasks()));
 $node->value(q(SELECT twtasks_internal.judge_incidents()));
 
@@ -83,7 +85,8 @@ my %answers = (
 	error_groups => 'SELECT g::text FROM twtasks.error_groups() g',
 	why => "SELECT w::text FROM unnest(ARRAY[$ids]::uuid[]) i(id) CROSS JOIN LATERAL twtasks.why(i.id) w",
 	life => "SELECT l::text FROM unnest(ARRAY[$ids]::uuid[]) i(id) CROSS JOIN LATERAL twtasks.life(i.id) l",
-	find_stuck => 'SELECT count(*)::text FROM twtasks.find_stuck(20) s WHERE s::text ~ \'canary\'',
+	find_stuck => 'SELECT s::text FROM twtasks.find_stuck(20) s',
+	what_if_limit => 'SELECT w::text FROM twtasks.what_if_limit(\'NOBODY\', 3) w',
 	count_tasks => 'SELECT c::text FROM twtasks.count_tasks(100) c',
 	metrics => 'SELECT m::text FROM twtasks.metrics() m',
 	metrics_text => 'SELECT twtasks.metrics_text()');

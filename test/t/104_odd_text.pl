@@ -41,7 +41,8 @@ sub start_sidecar
 				worker => [$puppet],
 				processes => 1,
 				retry => { delay => '1h', max_tries => 5 }
-			}
+			},
+			{ types => ['BROKEN'], command => ["/nowhere/\x{20ac}"] }
 		]);
 }
 
@@ -100,6 +101,9 @@ is($sessions{latin1}->query("SELECT count(*) FROM twtasks.change_tasks('resume',
 	0, 'tasks can be changed by the beginning of their keys');
 
 $sidecar = start_sidecar('latin1');
+wait_ok(
+	sub { $sessions{latin1}->query(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'broken handler' AND detail ~ '/nowhere/.')) == 1 },
+	'a fault with a character that LATIN1 lacks is a warning');
 task_ok('latin1', q("result":"done","message":"caf\u00e9 \u20ac \u4e2d \u20ac"), qr/^DONE 1 caf\xc3\xa9 \? \? \?$/,
 	'only the characters that LATIN1 lacks are replaced');
 task_ok('latin1', q("result":"done","message":"caf\u00e9 \u4e00\u4e01\u4e02\u4e03\u4e04\u4e05\u4e06\u4e07\u4e08\u4e09\u4e0a"),

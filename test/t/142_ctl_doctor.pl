@@ -120,7 +120,8 @@ found_ok('indexes', qr/task_pkey is not valid/, "UPDATE pg_index SET indisvalid 
 	"UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'twtasks.task_pkey'::regclass");
 found_ok('owner', qr/twtasks\.audit belongs to "somebody"/, 'ALTER TABLE twtasks.audit OWNER TO somebody',
 	'ALTER TABLE twtasks.audit OWNER TO twtasks_owner');
-found_ok('roles', qr/"twtasks_viewer" is a superuser/, 'ALTER ROLE twtasks_viewer LOGIN', 'ALTER ROLE twtasks_viewer NOLOGIN');
+found_ok('roles', qr/"$_" is a superuser/, "ALTER ROLE $_ LOGIN", "ALTER ROLE $_ NOLOGIN")
+  foreach qw(twtasks_viewer twtasks_payload_viewer);
 found_ok('roles', qr/"somebody" is a member of twtasks_owner/, 'GRANT twtasks_owner TO somebody', 'REVOKE twtasks_owner FROM somebody');
 found_ok('roles', qr/"somebody" may create objects in schema twtasks$/, 'GRANT CREATE ON SCHEMA twtasks TO somebody',
 	'REVOKE CREATE ON SCHEMA twtasks FROM somebody');

@@ -252,6 +252,13 @@ wait_ok(
 like($sidecar->log, qr/dropped spans of \d+ tries: HTTP 400$/m, 'and so does the log');
 unlike($sidecar->log, qr/who_is_/, 'which does not quote a header');
 
+my $newer = $canary =~ s/canary/another/r;
+PostgreSQL::Test::Utils::system_log('rm', $headers);
+TwTasks::Web::write_tokens($headers, "Authorization: Bearer $newer");
+trace(sample => 1, headers_file => $headers, url => $server->url("/v1/traces?$refuse"));
+$node->add_many('NOOP', 1, 1);
+wait_ok(sub { (grep { $_->{target} =~ /400/ } $server->requests)[-1]{headers}{authorization} eq "Bearer $newer" }, 'a reload reads the file of headers again');
+
 trace(sample => 1, url => 'http://127.0.0.1:1/');
 $id = add('PAY', parent('01'));
 wait_ok(sub { $node->tasks(qq(id = '$id' AND status = 'DONE')) == 1 }, 'no receiver, and a task is done');
