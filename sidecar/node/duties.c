@@ -242,6 +242,7 @@ on_monitored(Duty *duty, const PGresult *result)
 				 " stuck, some of them new: see twtasks.error_tasks, twtasks.stuck_tasks",
 				 wire_get_int(result, 0, MONITOR_ERRORS),
 				 wire_get_int(result, 0, MONITOR_STUCK));
+	pg_expect_wait(duty->duties->pg, READS_US);
 	pg_send(duty->duties->pg, &call_judge, NULL, on_judged, duty->duties);
 	return -1;
 }

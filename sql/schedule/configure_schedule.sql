@@ -11,7 +11,7 @@
  *		as schedule()
  *
  * Errors
- *		as schedule()
+ *		as schedule(); 22023 also if another type would get the data, payload or context
  *
  * Writes		twtasks.schedule, twtasks.schedule_audit
  * Locks		row lock; waits for a change of the same schedule
@@ -44,6 +44,12 @@ DECLARE
 	old twtasks.schedule;
 BEGIN
 	SELECT s.* INTO old FROM twtasks.schedule s WHERE s.name = configure_schedule.name FOR UPDATE;
+	-- Who may read data of one type may not read that of another.
+	IF type <> old.type AND num_nonnulls(old.data, old.payload, old.context) > 0 THEN
+		RAISE EXCEPTION 'schedule "%" has data of type "%"', name, old.type
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Replace the whole schedule by twtasks.schedule().';
+	END IF;
 	SELECT n.result, n.next_run INTO result, next_run FROM twtasks.schedule(
 		name, coalesce(cron, old.cron), coalesce(type, old.type), coalesce(data, old.data),
 		coalesce(time_zone, old.time_zone, 'UTC'), coalesce(missed, old.missed, 'once'),

@@ -91,9 +91,9 @@ ALTER TABLE twtasks.finished_task ADD COLUMN started timestamptz;
 /* Tables of the type get the attribute, too. */
 ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;
 
-/* The leader counts anew within a minute. */
-TRUNCATE twtasks.monitor_look;
-ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL, ADD COLUMN dropped_since timestamptz;
+/* The row stays: by its age twtasks-web knows that nobody counts any more. */
+ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL DEFAULT 0, ADD COLUMN dropped_since timestamptz;
+ALTER TABLE twtasks.monitor_look ALTER COLUMN retrying DROP DEFAULT;
 
 /* Since when a task could run. */
 DROP FUNCTION twtasks_internal.grab_tasks(

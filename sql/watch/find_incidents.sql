@@ -100,7 +100,7 @@ AS $$
 					THEN substring(v.detail FROM '^((?:[^":]|"[^"]*")*:(?:[^":]|"[^"]*")*)(?::|$)')
 				WHEN v.warning = 'worker crashes' THEN regexp_replace(v.detail, ', with its tasks: .*$', '')
 				WHEN v.warning IN ('not adopted', 'switched off', 'no node', 'no handler', 'nodes missing', 'nobody leads',
-								   'not reloaded', 'helper in trouble', 'target in trouble', 'silent session', 'silent node',
+								   'not reloaded', 'helper in trouble', 'target in trouble', 'traces in trouble', 'silent session', 'silent node',
 								   'node refused', 'no queue', 'schedule late', 'schedule paused', 'large default partition',
 								   'duty late', 'role is gone', 'paused', 'held', 'limit of 0', 'stream without its policy')
 					THEN v.detail

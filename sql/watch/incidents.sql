@@ -173,7 +173,10 @@ AS $$
 				   ('refresh', i.repeats, CASE WHEN i.resolved IS NULL THEN i.repeated END, 2),
 				   ('acknowledge', 0, i.acknowledged, 3),
 				   ('resolve', 0, i.resolved, 4)) m(state, repeat, at, place)
-		WHERE i.told IS NOT NULL AND m.at IS NOT NULL
+		WHERE m.at IS NOT NULL
+		  AND (i.told IS NOT NULL
+			   OR EXISTS (SELECT FROM twtasks.incident_sent w
+						  WHERE w.incident = i.id AND w.target = t.target AND w.status = 'sent'))
 		  AND (i.resolved IS NULL OR i.resolved > (SELECT twtasks.clock()) - interval '1 day')
 		  AND (i.resolved IS NULL OR i.resolved > (SELECT twtasks.clock()) - interval '1 hour'
 			   OR EXISTS (SELECT FROM twtasks.incident_sent h WHERE h.incident = i.id AND h.target = t.target))

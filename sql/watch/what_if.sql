@@ -288,6 +288,7 @@ BEGIN
 	ORDER BY b.n, b.words NULLS FIRST LIMIT 1;
 	-- Tasks that do not fill the limit wait for something else, or are all that there are.
 	then_per_minute := CASE WHEN forecast_limit.concurrency = 0 THEN 0
+							WHEN waiting IS NULL THEN NULL
 							WHEN is_full THEN CASE WHEN run_seconds > 0 THEN bound.n END
 							WHEN forecast_limit.concurrency >= current THEN per_minute
 							WHEN run_seconds IS NOT NULL AND per_minute IS NOT NULL THEN least(per_minute, bound.n) END;
@@ -362,7 +363,8 @@ BEGIN
 		RAISE EXCEPTION 'concurrency must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	SELECT l.* INTO f FROM twtasks_internal.forecast_limit(what_if_limit.name, what_if_limit.concurrency, what_if_limit.scope) l;
-	clause := CASE WHEN f.then_per_minute IS NULL THEN 'nobody can say how many would start, since no try was measured lately'
+	clause := CASE WHEN f.then_per_minute IS NULL AND f.per_minute IS NOT NULL AND f.waiting IS NULL THEN 'nobody can say how many would start before a leader has counted'
+				   WHEN f.then_per_minute IS NULL THEN 'nobody can say how many would start, since no try was measured lately'
 				   WHEN what_if_limit.concurrency = 0 THEN 'no task would start'
 				   WHEN f.then_per_minute = f.per_minute AND NOT f.is_full THEN 'nothing would change, since it does not hold up its tasks'
 				   ELSE format('%s would start a minute', trim_scale(f.then_per_minute))

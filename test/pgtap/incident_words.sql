@@ -10,7 +10,7 @@ SELECT plan(4);
 
 UPDATE twtasks.node SET faults = ARRAY[
 	'handlers[0]: exited with status 1: canary', 'listener "in", partition 0 of topic "t": offset 5: canary',
-	'listeners: canary', 'worker "MAIL" ends again and again, with its tasks: canary'];
+	'listeners: canary', 'traces: HTTP 503', 'worker "MAIL" ends again and again, with its tasks: canary'];
 SELECT twtasks.schedule('night: "1"', '0 3 * * *', 'A'), twtasks.schedule('nightly', '0 3 * * *', 'A') \g /dev/null
 UPDATE twtasks.schedule SET problem = E'function f() failed:\n"canary": canary';
 CREATE FUNCTION public.regress_duty() RETURNS void LANGUAGE sql AS '';
@@ -41,6 +41,7 @@ regress: thing "x"
 schedule fails: schedule "night: "1""
 schedule fails: schedule "nightly"
 tasks fail and are retried: 20 tasks of type "PAY" fail and are retried
+traces in trouble: node "test": traces: HTTP 503
 warnings missing: function "twtasks_internal.warn_regress_failing" failed
 worker crashes: node "test": worker "MAIL" ends again and again$$, 'each incident says where to look');
 SELECT is((SELECT string_agg(i::text, ', ') FROM twtasks.incident i WHERE i::text ~ 'canary'), NULL, 'no incident has the words');

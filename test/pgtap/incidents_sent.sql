@@ -4,7 +4,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.incident, twtasks.incident_sent, twtasks.silence;
-SELECT plan(26);
+SELECT plan(27);
 
 CREATE FUNCTION pg_temp.make(key text, told boolean DEFAULT true, severity text DEFAULT 'page') RETURNS bigint
 LANGUAGE sql
@@ -70,6 +70,8 @@ SELECT is((SELECT incident FROM twtasks.next_incidents('{b}')), :again::bigint, 
 SELECT twtasks.note_sent(:held, 'a', 'open', 0, 'sent') \g /dev/null
 UPDATE twtasks.incident SET resolved = twtasks.clock() WHERE id = :held;
 SELECT is(pg_temp.due(), 'a open error/X, a resolve error/Y', 'the end of what was sent is sent, although it was silenced');
+UPDATE twtasks.incident SET told = NULL WHERE id = :held;
+SELECT is(pg_temp.due(), 'a open error/X, a resolve error/Y', '... also if the silence took the note of it back');
 
 -- A deputy sends only while nobody counts.
 SELECT twtasks_internal.monitor_tasks() \g /dev/null

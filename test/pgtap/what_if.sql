@@ -8,12 +8,12 @@ DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
 DELETE FROM twtasks.incident;
-SELECT plan(57);
+SELECT plan(58);
 SELECT pg_temp.node() \g /dev/null
 
 -- The sidecars told: tries that began in each of five minutes, each of which ran 2.5 to 5 seconds.
 CREATE FUNCTION pg_temp.flow(type text, started bigint) RETURNS void LANGUAGE sql
-AS $$ SELECT twtasks_internal.note_flow(twtasks_internal.new_incarnation(), date_trunc('second', twtasks.clock()) - n * interval '1 minute' + interval '1 second', 60000, '{a}',
+AS $$ SELECT twtasks_internal.note_flow(twtasks_internal.new_incarnation(), date_trunc('second', now()) - n * interval '1 minute' + interval '1 second', 60000, '{a}',
 		ARRAY[flow.type], ARRAY[flow.started, 0, 0, 0, 0, 0, 0], array_fill(NULL::bigint, ARRAY[21]),
 		array_fill(0::bigint, ARRAY[13]) || flow.started || array_fill(0::bigint, ARRAY[7]))
 	FROM generate_series(1, 5) n $$;
@@ -167,6 +167,9 @@ SELECT twtasks.configure_limit('PAY|' || n, 5, scope => 'cluster') FROM generate
 SET LOCAL statement_timeout = '20s';
 SELECT is((SELECT waiting FROM twtasks.what_if_limit('PAY', 10)), 18211::bigint, '10,000 types');
 SELECT is((SELECT waiting FROM twtasks.what_if_limit('*', 1000)), 18211::bigint, '10,000 types under the limit of all');
+
+DELETE FROM twtasks.monitor_look;
+SELECT unalike(pg_temp.says('PAY', 10), '%nothing would change%', 'without a count nobody can say');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -88,7 +88,7 @@ cmp_ok($node->value(q{SELECT count(*) FROM twtasks.task_attempt WHERE result = '
 is($last->stop, 0, 'the sidecar stops in order');
 $node->value('SELECT twtasks_internal.make_partitions()');
 is($node->value('SELECT twtasks_internal.make_partitions()'), 0, 'the days of the history are there');
-is($node->value(q{SELECT count(*) FROM twtasks_internal.history_parts('task_attempt')}), 8, 'attempts have partitions ahead');
+is($node->value(q{SELECT count(*) FROM twtasks_internal.history_parts('task_attempt') p WHERE p.past > (clock_timestamp() AT TIME ZONE 'UTC')::date}), 8, 'attempts have partitions ahead');
 $node->value(q{SELECT twtasks_internal.make_part('2020-01-01', '2020-01-02', 'task_attempt')});
 $node->value(q{UPDATE twtasks.task_attempt SET ended = '2020-01-01 12:00+00' WHERE result = 'retry'});
 is($node->value('SELECT twtasks_internal.clean_tasks()'), 'task_attempt_20200101', 'an old day is dropped whole');

@@ -158,6 +158,7 @@ $node->value(q(SELECT twtasks.configure_schedule('nightly', data => '{"a": 1}', 
 $ctl{operator}->ends(0, [ 'schedule', 'nightly', '--cron', '0 3 * * *' ]);
 is($node->value(q(SELECT (s.cron, s.type, s.data, s.sub_type, s.time_zone, s.priority)::text FROM twtasks.schedule s)),
 	'("0 3 * * *",SETTLE,"{""a"": 1}",EUR,Europe/Berlin,7)', 'a schedule keeps what the call does not name');
+$ctl{operator}->ends(1, [ 'schedule', 'nightly', '--type', 'OTHER' ], 'another type does not get its data');
 $ctl{operator}->ends(2, [ 'schedule', 'new', '--cron', '0 3 * * *' ], 'a new schedule needs a type');
 $ctl{operator}->ends(0, [ 'schedule', 'nightly', '--pause', '--reason', 'holidays' ]);
 is($ctl{viewer}->json(0, [ 'schedule', 'nightly' ])->[0]{is_paused}, JSON::PP::true, 'a schedule is paused');
