@@ -223,6 +223,8 @@ DECLARE
 	batch CONSTANT integer := 20000;
 	old CONSTANT timestamptz := twtasks.clock() - twtasks_internal.keep_attempts();
 	part CONSTANT oid := to_regclass('twtasks.task_attempt_other');
+	-- Before all other parts, so these are not read.
+	before CONSTANT timestamptz := least(old, (SELECT min(p.first)::timestamptz FROM twtasks_internal.history_parts('task_attempt') p));
 	deleted bigint;
 	name text;
 BEGIN
@@ -230,9 +232,9 @@ BEGIN
 	WHERE p.past <= old ORDER BY p.first LIMIT 1;
 	IF name IS NULL THEN
 		DELETE FROM twtasks.task_attempt a
-		WHERE a.tableoid = part AND a.ended < old
+		WHERE a.tableoid = part AND a.ended < before
 		  AND a.ctid = ANY (ARRAY(SELECT d.ctid FROM twtasks.task_attempt d
-								  WHERE d.tableoid = part AND d.ended < old LIMIT batch));
+								  WHERE d.tableoid = part AND d.ended < before LIMIT batch));
 		GET DIAGNOSTICS deleted = ROW_COUNT;
 		RETURN CASE WHEN deleted = batch THEN 'task_attempt_other' END;
 	END IF;

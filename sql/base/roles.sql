@@ -19,7 +19,9 @@ BEGIN
 		EXCEPTION WHEN unique_violation OR duplicate_object THEN
 			-- Another database made it at the same time, and we waited for its commit.
 		END;
-		IF EXISTS (SELECT FROM pg_catalog.pg_roles r
+		-- An update leaves roles as their administrator has made them.
+		IF pg_catalog.to_regnamespace('twtasks_internal') IS NULL
+			AND EXISTS (SELECT FROM pg_catalog.pg_roles r
 				   WHERE r.rolname OPERATOR(pg_catalog.=) needed
 					 AND (r.rolsuper OR r.rolcreaterole OR r.rolcanlogin)) THEN
 			RAISE EXCEPTION 'role "%" exists and can do more than it should', needed

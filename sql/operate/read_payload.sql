@@ -137,7 +137,7 @@ $$;
  *		Asks to read the payload of a task, live or finished.  twtasks.payload_read has
  *		a row for each call, also if the payload may not be read or the task does not
  *		exist.  Commit, then call read_payload(): nobody can read and then take the row
- *		back.
+ *		back, but by a crash of the server after SET synchronous_commit = off.
  *
  * Parameters
  *		reason			for the audit
@@ -178,6 +178,10 @@ BEGIN
 		RAISE EXCEPTION 'id must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	PERFORM twtasks_internal.check_reason(given.reason);
+	-- A crash of the server must not take the row back either.
+	IF current_setting('synchronous_commit') = 'off' THEN
+		PERFORM set_config('synchronous_commit', 'local', true);
+	END IF;
 	INSERT INTO twtasks.payload_read AS p (role, task_id, version, type, reason, was_denied)
 	SELECT pg_get_userbyid(twtasks_internal.caller()), given.id, t.version, t.type, given.reason,
 		   coalesce(NOT twtasks_internal.may_read_payload(t.type), false)

@@ -66,7 +66,7 @@ BEGIN
 	ON CONFLICT (task_id) DO UPDATE
 	SET version = excluded.version, created = excluded.created,
 		requested = excluded.requested, actor = excluded.actor, role = excluded.role,
-		application = excluded.application, reason = excluded.reason;
+		application = excluded.application, reason = excluded.reason, on_behalf_of = excluded.on_behalf_of;
 	IF NOT task.queued AND is_ours
 		OR task.status = 'PROCESSING' AND NOT EXISTS (
 			SELECT FROM twtasks.node n

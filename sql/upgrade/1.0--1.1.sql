@@ -60,6 +60,14 @@ ALTER TABLE twtasks.message_offset
 
 ALTER TABLE twtasks.node ADD COLUMN boot_time timestamptz;
 
+/* A person behind twtasks-web.  The build replaces the function. */
+CREATE FUNCTION twtasks_internal.on_behalf_of() RETURNS text LANGUAGE sql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp AS 'SELECT NULL::text';
+
+/* Before the history, as a finish locks them. */
+ALTER TABLE twtasks.cancel_request ADD COLUMN on_behalf_of text;
+ALTER TABLE twtasks.cancel_request ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();
+
 /*
  * Partitions do not belong to the extension: see begin_history().  An administrator
  * may have taken the default one out of it already, for pg_dump, and have dropped it.
@@ -111,14 +119,10 @@ DROP FUNCTION twtasks_internal.check_filter(text, text, twtasks.task_status[], t
 /* A bound of groups. */
 DROP FUNCTION twtasks_internal.count_queued(integer, timestamptz);
 
-/* A person behind twtasks-web.  The build replaces the function. */
-CREATE FUNCTION twtasks_internal.on_behalf_of() RETURNS text LANGUAGE sql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, pg_temp AS 'SELECT NULL::text';
+/* The audits name the person, too. */
 ALTER TABLE twtasks.audit ADD COLUMN on_behalf_of text;
 ALTER TABLE twtasks.audit ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();
 ALTER TABLE twtasks.policy_audit ADD COLUMN on_behalf_of text;
 ALTER TABLE twtasks.policy_audit ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();
 ALTER TABLE twtasks.schedule_audit ADD COLUMN on_behalf_of text;
 ALTER TABLE twtasks.schedule_audit ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();
-ALTER TABLE twtasks.cancel_request ADD COLUMN on_behalf_of text;
-ALTER TABLE twtasks.cancel_request ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();

@@ -24,6 +24,18 @@ typedef struct Statement
 	Oid			types[PLAN_MAX_ARGS];
 } Statement;
 
+#define NOTE_CANCEL(column, value) \
+	"WITH freed AS (DELETE FROM twtasks.cancel_request r " \
+	"WHERE r.task_id OPERATOR(pg_catalog.=) $1 RETURNING r.*) " \
+	"INSERT INTO twtasks.audit (actor, role, application, action, task_id, from_version, to_version, " \
+	"from_status, to_status, reason, before, after" column ") " \
+	"SELECT r.actor, r.role, r.application, 'cancel', f.id, f.version OPERATOR(pg_catalog.-) 1, f.version, " \
+	"($2 OPERATOR(pg_catalog.->>) 'status')::twtasks.task_status, f.status, r.reason, " \
+	"twtasks_internal.only_in($2, n.facts), twtasks_internal.only_in(n.facts, $2)" value " " \
+	"FROM freed r CROSS JOIN twtasks.finished_task f " \
+	"CROSS JOIN LATERAL (SELECT twtasks_internal.finished_facts(f)) n(facts) " \
+	"WHERE f.id OPERATOR(pg_catalog.=) $1 AND f.state_time OPERATOR(pg_catalog.=) $3"
+
 static const Statement statements[PLAN_COUNT] = {
 	[PLAN_CLAIM_KEY] = {
 		"INSERT INTO twtasks.unique_key (task_id, key) VALUES ($1, $2) "
@@ -76,16 +88,11 @@ static const Statement statements[PLAN_COUNT] = {
 		1, {UUIDOID}
 	},
 	[PLAN_NOTE_CANCEL] = {
-		"WITH freed AS (DELETE FROM twtasks.cancel_request r "
-		"WHERE r.task_id OPERATOR(pg_catalog.=) $1 RETURNING r.*) "
-		"INSERT INTO twtasks.audit (actor, role, application, action, task_id, from_version, to_version, "
-		"from_status, to_status, reason, before, after) "
-		"SELECT r.actor, r.role, r.application, 'cancel', f.id, f.version OPERATOR(pg_catalog.-) 1, f.version, "
-		"($2 OPERATOR(pg_catalog.->>) 'status')::twtasks.task_status, f.status, r.reason, "
-		"twtasks_internal.only_in($2, n.facts), twtasks_internal.only_in(n.facts, $2) "
-		"FROM freed r CROSS JOIN twtasks.finished_task f "
-		"CROSS JOIN LATERAL (SELECT twtasks_internal.finished_facts(f)) n(facts) "
-		"WHERE f.id OPERATOR(pg_catalog.=) $1 AND f.state_time OPERATOR(pg_catalog.=) $3",
+		NOTE_CANCEL(", on_behalf_of", ", r.on_behalf_of"),
+		3, {UUIDOID, JSONBOID, TIMESTAMPTZOID}
+	},
+	[PLAN_NOTE_CANCEL_OF_1_0] = {
+		NOTE_CANCEL("", ""),
 		3, {UUIDOID, JSONBOID, TIMESTAMPTZOID}
 	},
 	[PLAN_FREE_KEYS] = {

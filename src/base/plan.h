@@ -28,6 +28,7 @@ typedef enum PlanId
 								 * its facts */
 	PLAN_NOTE_CANCEL,			/* task_id uuid, its facts before, when it was
 								 * cancelled timestamptz */
+	PLAN_NOTE_CANCEL_OF_1_0,	/* the same, without the person */
 	PLAN_FREE_KEYS,				/* task_ids uuid[] */
 	PLAN_FREE_ORPHAN,			/* task_id uuid; one statement, so it sees a
 								 * task on its way into the history */

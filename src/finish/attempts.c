@@ -250,7 +250,8 @@ array_of(const Attempts *attempts, Column column)
 
 /*
  * Partitions are changed under locks that exclude us, for a second at most.  The new
- * partition of a day has no statistics, by which its index would be left aside.
+ * partition of a day has no statistics, by which its index would be left aside.  The
+ * condition has times, which are read again whenever the plan is made anew.
  */
 static int
 set_settings(void)
@@ -259,6 +260,7 @@ set_settings(void)
 
 	(void) set_config_option("lock_timeout", "1s", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	(void) set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("datestyle", "ISO", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	return level;
 }
 

@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -159,6 +160,7 @@ static void
 note_cancels(const FinishCall *call)
 {
 	int			pinned = plan_begin();
+	bool		has_person = get_attnum(rows_relation("cancel_request"), "on_behalf_of") != InvalidAttrNumber;
 
 	for (int i = 0; i < call->n; i++)
 	{
@@ -166,7 +168,7 @@ note_cancels(const FinishCall *call)
 		Datum		values[] = {UUIDPGetDatum(try->id), try->facts, TimestampTzGetDatum(call->now)};
 
 		if (try->facts != 0 && try->is_finished)
-			plan_execute(PLAN_NOTE_CANCEL, values, NULL);
+			plan_execute(has_person ? PLAN_NOTE_CANCEL : PLAN_NOTE_CANCEL_OF_1_0, values, NULL);
 	}
 	plan_end(pinned);
 }

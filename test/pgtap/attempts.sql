@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(48);
+SELECT plan(49);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 TRUNCATE twtasks.task_attempt;
 
@@ -170,10 +170,18 @@ SELECT is(pg_temp.said(65), 'unknown 1/1 1+1 its deadline passed without a resul
 -- ---- Days ----
 DROP TABLE twtasks.task_attempt_other;
 SELECT format('DROP TABLE twtasks.%I', relname) FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relname ~ '^task_attempt_\d{8}$' \gexec
+-- Zones whose names PostgreSQL writes, and does not read.
+SET LOCAL datestyle = 'SQL, DMY';
+SET LOCAL timezone = 'Asia/Jakarta';
 SELECT pg_temp.fail(61, 'first') \g /dev/null
 SELECT is((SELECT string_agg(regexp_replace(c.relname, '\d{8}', 'DAY'), ', ' ORDER BY c.relname) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'twtasks.task_attempt'::regclass),
 	'task_attempt_DAY, task_attempt_other', 'the first attempt makes today''s partition and the default one');
 SELECT is((SELECT tableoid::regclass::text ~ '_\d{8}$' FROM twtasks.task_attempt WHERE task_id = pg_temp.id(61)), true, '... and is in today''s');
+
+SELECT twtasks_internal.make_part(d, d + 3, 'task_attempt') FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date - 15) x(d) \g /dev/null
+INSERT INTO twtasks.task_attempt (task_id, version, try, ended, result) SELECT pg_temp.id(1), n, n, clock_timestamp() - interval '14 days 1 s', 'retry' FROM generate_series(1, 100) n;
+SELECT twtasks_internal.clean_attempts() \g /dev/null
+SELECT is((SELECT sum(seq_tup_read) FROM pg_stat_xact_user_tables WHERE relname ~ '^task_attempt_\d{8}_3$'), 0::numeric, 'cleaning reads no day that is kept');
 
 SELECT finish();
 ROLLBACK;

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.cancel_request;
-SELECT plan(63);
+SELECT plan(65);
 
 CREATE FUNCTION pg_temp.ask(n integer, v bigint DEFAULT NULL, reason text DEFAULT 'wrong') RETURNS text
 LANGUAGE sql
@@ -154,6 +154,16 @@ SELECT pg_temp.task_in('PROCESSING', pg_temp.id(64), 'retry') \g /dev/null
 UPDATE twtasks.task SET deadline = created WHERE id BETWEEN pg_temp.id(61) AND pg_temp.id(64);
 SELECT is((SELECT jsonb_build_array(retried, errors, failed) FROM twtasks_internal.recover_tasks()), '[1, 0, 0]'::jsonb, 'the stuck rule acts only on the task without a request');
 SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(61, 64) n), '{CANCELLED 2,CANCELLED 2,CANCELLED 2,SUBMITTED 2}'::text[], 'the stuck rule does not act on tasks with a request');
+
+-- The person for whom a program asked.
+SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) FROM unnest('{90,91}'::integer[]) n \g /dev/null
+SET LOCAL twtasks.on_behalf_of = 'anne';
+SELECT pg_temp.ask(90), pg_temp.ask(91) \g /dev/null
+SET LOCAL twtasks.on_behalf_of = '';
+SELECT pg_temp.ask(91), pg_temp.finish(pg_temp.id(90), 'retry') \g /dev/null
+SELECT is((SELECT string_agg(action || ' ' || coalesce(on_behalf_of, '-'), ', ' ORDER BY id) FROM twtasks.audit WHERE task_id = pg_temp.id(90)),
+	'request_cancel anne, cancel anne', 'the cancellation names the person who asked, not the one who finished');
+SELECT is((SELECT on_behalf_of FROM twtasks.cancel_request WHERE task_id = pg_temp.id(91)), NULL, 'the last request names its own person');
 
 -- Privileges.
 SELECT is((SELECT array_agg(DISTINCT a.actor) FROM twtasks.audit a), ARRAY[session_user::text], 'the audit names the role that logged in');

@@ -27,7 +27,21 @@ my $producer = TwTasks::Producer->start($node, 'TASK');
 
 $ledger->wait_for_progress('before');
 wait_ok(sub { $node->value('SELECT count(*) FROM twtasks.monitor') == 1 }, 'the leader counts beside SQL of 1.0');
-$node->value('ALTER EXTENSION twtasks UPDATE');
+# An administrator may have changed a role since.
+$node->value('ALTER ROLE twtasks_viewer LOGIN');
+# As a finish does: it reads the requests to cancel, then locks the history.
+my ($finish, $update) = ($node->session, $node->session);
+$finish->query('BEGIN');
+$finish->query('SELECT FROM twtasks.cancel_request');
+$update->send('ALTER EXTENSION twtasks UPDATE');
+wait_ok(
+	sub { $node->value(q{SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND relation = 'twtasks.cancel_request'::regclass}) == 1 },
+	'the update waits for a finish');
+unlike($finish->try(q{SET LOCAL lock_timeout = '5s'; LOCK TABLE twtasks.finished_task IN ROW EXCLUSIVE MODE}), qr/ERROR/, '... which does not wait for it');
+$finish->query('COMMIT');
+unlike($update->receive, qr/ERROR/, 'the update goes on');
+$node->value('ALTER ROLE twtasks_viewer NOLOGIN');
+is($node->value('SELECT count(*) FROM twtasks.monitor'), 1, 'the last count stays, since its age is watched');
 is( $node->value('SELECT extversion FROM pg_extension WHERE extname = \'twtasks\''),
 	$version,
 	'the extension is updated while tasks run');

@@ -39,6 +39,11 @@ $support->query('RELEASE here');
 like($support->try("SELECT twtasks.read_payload($read)"), $denied, 'nor does one in a subtransaction');
 $support->query('ROLLBACK');
 like($support->try("SELECT twtasks.read_payload(twtasks.request_payload('$id', 'a test'))"), $denied, 'nor one in the same statement');
+$support->query('BEGIN');
+$support->query('SET LOCAL synchronous_commit = off');
+$support->query($asks);
+is($support->query('SHOW synchronous_commit'), 'local', 'the row is on disk when its transaction has committed');
+$support->query('ROLLBACK');
 is($node->value('SELECT count(*) FROM twtasks.payload_read'), 1, 'the rows are those of requests that were committed');
 
 # ---- on behalf of a person ----

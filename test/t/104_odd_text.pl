@@ -42,7 +42,7 @@ sub start_sidecar
 				processes => 1,
 				retry => { delay => '1h', max_tries => 5 }
 			},
-			{ types => ['BROKEN'], command => ["/nowhere/\x{20ac}"] }
+			{ types => ['BROKEN'], command => ["/nowhere/\xe2\x82\xac"] }
 		]);
 }
 
