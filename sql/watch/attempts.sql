@@ -26,7 +26,7 @@ COMMENT ON VIEW twtasks.task_attempts IS 'Tries that did not succeed, with their
  * Parameters
  *		result			as in twtasks.task_attempt
  *		error			the reason
- *		next			from when the next try may start
+ *		next			when the try ended, and from when the next one may start
  *
  *		A failure to write is a warning.
  *

@@ -325,8 +325,8 @@ twt_note_attempts(PG_FUNCTION_ARGS)
 
 	if (ids.n == 0 || twt_keep_attempts == 0)
 		PG_RETURN_VOID();
-	attempts = attempts_begin(twt_now(), ids.n);
-	next = Max(next, attempts->at);
+	/* The next try can run since this one ended. */
+	attempts = attempts_begin(next, ids.n);
 	rows = rows_open_to_read();
 	for (int i = 0; i < ids.n; i++)
 	{
