@@ -34,6 +34,8 @@ struct Helper
 	char	   *argv[3];
 	char	  **environment;
 	char	   *wanted;			/* the hello to run with; NULL: stays down */
+	bool		is_stale;		/* the next helper_run() starts another
+								 * process */
 	int			nunanswered;	/* lines that want an answer, since its last
 								 * line */
 	Resident   *resident;
@@ -263,8 +265,9 @@ leave(Helper *helper, const char *why)
 void
 helper_run(Helper *helper, const char *hello)
 {
-	if (helper->wanted != NULL && strcmp(helper->wanted, hello) == 0)
+	if (helper->wanted != NULL && !helper->is_stale && strcmp(helper->wanted, hello) == 0)
 		return;
+	helper->is_stale = false;
 	pfree(helper->wanted);
 	helper->wanted = pstrdup(hello);
 	if (!helper_is_down(helper))
@@ -275,14 +278,15 @@ helper_run(Helper *helper, const char *hello)
 void
 helper_renew(Helper *helper)
 {
-	pfree(helper->wanted);
-	helper->wanted = NULL;
+	/* keeps the hello: a start may be due before the next helper_run() */
+	helper->is_stale = true;
 }
 
 void
 helper_end(Helper *helper, const char *why)
 {
-	helper_renew(helper);
+	pfree(helper->wanted);
+	helper->wanted = NULL;
 	clear_trouble(helper);
 	resident_stay_down(helper->resident);
 	leave(helper, why);

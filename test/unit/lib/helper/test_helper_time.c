@@ -324,6 +324,23 @@ test_late_failure(void **state)
 	assert_int_equal(nstarts, 2);
 }
 
+/* A start that is due before the next helper_run() has the hello of before. */
+static void
+test_renewed_while_down(void **state)
+{
+	say(READY);
+	end_process();
+	helper_renew(helper);
+	pass_s(1);
+	assert_int_equal(nstarts, 2);
+	say(READY);
+	helper_run(helper, "{\"hello\":1}");
+	assert_false(helper_is_ready(helper));
+	end_process();
+	pass_s(1);
+	assert_int_equal(nstarts, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -337,6 +354,7 @@ main(void)
 		TEST(test_no_answer),
 		TEST(test_unread_lines),
 		TEST(test_late_failure),
+		TEST(test_renewed_while_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
