@@ -58,7 +58,8 @@ on_state(void *arg, bool is_up)
 	if (!is_up)
 		return;
 	pg_send(silence->pg, &limit, NULL, NULL, NULL);
-	ask(silence);
+	/* sidecars may have lost the same server, and count again by then */
+	loop_timer_start(silence->timer, LOOK_US);
 }
 
 static const char *

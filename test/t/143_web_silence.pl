@@ -75,6 +75,33 @@ wait_ok(sub { helpers($web) == 0 }, 'the helper of twtasks-web ends');
 ok($web->wait_for_log(qr/twtasks-notify\[\d+\] exited with status 0: sidecars count tasks$/m), 'the log says why');
 is($node->value(q(SELECT twtasks.next_incidents('{new}', 100, true) IS NULL)), '', 'it gets no message while a leader counts');
 
+# ---- all lose the server, and twtasks-web is back first ----
+
+sub silence_session
+{
+	return $node->value(q(SELECT query FROM pg_stat_activity WHERE application_name ~ 'silence$' AND state = 'idle')) // '';
+}
+
+sub opened
+{
+	return $node->value(q(SELECT count(*) FROM twtasks.incident WHERE kind = 'silent'));
+}
+
+$sidecar->freeze;
+$web->freeze;
+$node->value(q(UPDATE twtasks.monitor_look SET at = at - interval '151 s'));
+$node->restart;
+$node->forget_session;
+$web->signal('CONT');
+wait_ok(sub { silence_session() =~ /statement_timeout|judge_silence/ }, 'twtasks-web is back');
+$web->freeze;
+is(opened(), 1, 'it does not ask at once');
+$sidecar->signal('CONT');
+wait_ok(sub { $node->value(q(SELECT at > now() - interval '60 s' FROM twtasks.monitor_look)) eq 't' }, 'a sidecar counts again');
+$web->signal('CONT');
+wait_ok(sub { silence_session() =~ /judge_silence/ }, 'then it asks');
+is(opened() . messages('silent/'), '1open resolve', 'and nobody hears of a silence');
+
 is($web->stop, 0, 'twtasks-web stops in order');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 done_testing();
