@@ -125,6 +125,12 @@ helper_send(Helper *helper, const char *line, size_t len)
 	return true;
 }
 
+bool
+helper_has_input(const Helper *helper)
+{
+	return helper_is_ready(helper) && lines_unwritten(resident_input(helper->resident)) > 0;
+}
+
 static void
 refuse(Helper *helper, const char *line)
 {

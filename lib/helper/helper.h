@@ -76,10 +76,13 @@ extern bool helper_is_ready(const Helper *helper);
 extern bool helper_is_down(const Helper *helper);
 
 /*
- * Adds a line, without its end; the lines of a turn go in one write.  False: it is not
- * ready, or does not read.
+ * Adds a line, or several, without the last end; the lines of a turn go in one write.
+ * False: it is not ready, or does not read.
  */
 extern bool helper_send(Helper *helper, const char *line, size_t len);
+
+/* Whether lines wait for a helper that is ready. */
+extern bool helper_has_input(const Helper *helper);
 
 /*
  * One sentence: why it cannot be started, or ends again and again; NULL: it works.

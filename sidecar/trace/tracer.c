@@ -93,8 +93,11 @@ on_ready(void *arg)
 {
 	Tracer	   *tracer = arg;
 
-	for (const char *line = tracer->waiting.data; *line != '\0'; line += strcspn(line, "\n") + 1)
-		hand_over(tracer, line, strcspn(line, "\n"));
+	/* in one piece, which its input takes whatever its length */
+	if (tracer->nwaiting > 0 && helper_send(tracer->helper, tracer->waiting.data, tracer->waiting.len - 1))
+		tracer->nhanded += tracer->nwaiting;
+	else
+		drop(tracer, tracer->nwaiting);
 	resetStringInfo(&tracer->waiting);
 	tracer->nwaiting = 0;
 }
@@ -198,13 +201,17 @@ tracer_reload(Tracer *tracer, const Config *config)
 {
 	tracer->config = config;
 	spans_reload(tracer->spans, config);
-	helper_renew(tracer->helper);
+	/* the file may have another secret now */
+	if (config->traces.headers_file != NULL)
+		helper_renew(tracer->helper);
 	run(tracer);
 }
 
 bool
 tracer_end(Tracer *tracer)
 {
+	if (helper_has_input(tracer->helper))
+		return false;
 	helper_end(tracer->helper, "this sidecar stops");
 	return helper_is_down(tracer->helper);
 }

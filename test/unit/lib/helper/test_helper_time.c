@@ -306,7 +306,9 @@ test_unread_lines(void **state)
 	while (n < 100 && helper_send(helper, line, sizeof(line)))
 		n++;
 	assert_in_range(n, 15, 17);
+	assert_true(helper_has_input(helper));
 	end_process();
+	assert_false(helper_has_input(helper));
 	pass_s(1);
 	say(READY);
 	assert_true(helper_send(helper, line, sizeof(line)));
