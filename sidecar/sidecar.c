@@ -280,8 +280,9 @@ on_drain_end(void *arg)
 		end(sidecar);
 	if (sidecar->state == SIDECAR_ENDING)
 		return;
-	log_line(TWT_LOG_WARN, "drain",
-			 "%d tasks are still running: they are ended and follow their stuck rule", running(sidecar));
+	if (running(sidecar) > 0)
+		log_line(TWT_LOG_WARN, "drain",
+				 "%d tasks are still running: they are ended and follow their stuck rule", running(sidecar));
 	execute_end(sidecar->execute);
 	sidecar->state = SIDECAR_REPORTING;
 	loop_timer_start(sidecar->drain_end, finish_pending(sidecar->finish) + grab_under_way(sidecar->grab) > 0 ? REPORT_US : 0);

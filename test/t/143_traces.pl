@@ -5,7 +5,10 @@ use strict;
 use warnings FATAL => 'all';
 
 use HTTP::Tiny;
+use IO::Socket::INET;
+use IPC::Open2;
 use JSON::PP;
+use POSIX qw(:sys_wait_h);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -263,5 +266,22 @@ trace(sample => 1, url => 'http://127.0.0.1:1/');
 $id = add('PAY', parent('01'));
 wait_ok(sub { $node->tasks(qq(id = '$id' AND status = 'DONE')) == 1 }, 'no receiver, and a task is done');
 is($sidecar->stop, 0, 'and the sidecar stops in order');
+
+# ---- a receiver that never answers, when the helper is to end ----
+
+my $deaf = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 128) || die "could not listen: $!";
+my $pid = open2(my $from, my $to, TwTasks::Sidecar::beside('notify'), 'traces');
+my $try = qq({"trace":"$trace","span":"$caller","wait":"$caller","parent":"","link":"","task":"$id","try":1,)
+  . q("waited":-1,"start":1,"end":2,"result":"done","failed":false,"type":"PAY"});
+
+$to->autoflush;
+print $to encode_json({ hello => 1, node => 'a', settings => { service => 'twtasks', url => 'http://127.0.0.1:' . $deaf->sockport . '/' } }), "\n";
+like(readline $from, qr/^\{"ready":1/, 'the helper has its settings');
+print $to "$try\n" x 10000;
+ok(my $connection = $deaf->accept, 'it sends the first batch');
+close $to;
+# it must live until its input has ended, and not for twenty requests of 10 s each
+wait_ok(sub { kill TERM => $pid; waitpid($pid, WNOHANG) == $pid }, 'TERM ends it then', 60);
+is($?, 0, 'in order');
 
 done_testing();

@@ -25,22 +25,29 @@ typedef struct Traces
 {
 	HelperMain *frame;
 	TraceExport *export;
+	bool		is_leaving;
 } Traces;
 
+/* The input has ended first if the sidecar asks, and the last requests took too long. */
 static void
-on_term(void *frame)
+on_term(void *arg)
 {
-	helper_main_leave(frame, EXIT_FINE);
+	Traces	   *traces = arg;
+
+	if (traces->is_leaving)
+		helper_main_stop(traces->frame);
+	else
+		helper_main_leave(traces->frame, EXIT_FINE);
 }
 
 static void *
 begin(HelperMain *frame, void *settings)
 {
-	Traces	   *traces = palloc(sizeof(Traces));
+	Traces	   *traces = palloc0(sizeof(Traces));
 
 	traces->frame = frame;
 	traces->export = trace_export_new(helper_main_loop(frame), helper_main_out(frame), settings);
-	loop_on_signal(helper_main_loop(frame), SIGTERM, on_term, frame);
+	loop_on_signal(helper_main_loop(frame), SIGTERM, on_term, traces);
 	return traces;
 }
 
@@ -61,6 +68,7 @@ leave(void *arg)
 {
 	Traces	   *traces = arg;
 
+	traces->is_leaving = true;
 	trace_export_leave(traces->export, on_left, traces->frame);
 }
 
