@@ -13,7 +13,9 @@
  *
  * While no sidecar counts tasks, the deputy sends in the leader's place: twtasks-web.
  * The database gives it no message once a leader has counted again, and its helper then
- * ends.  Only a message that was under way at that moment may be sent by both.
+ * ends.  Only a message that was under way at that moment, or is repeated within about
+ * 5 s of it, may be sent by both.  Several deputies do not know of each other: each sends
+ * each message.
  *
  *-------------------------------------------------------------------------
  */
