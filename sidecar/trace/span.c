@@ -27,6 +27,9 @@
 #define AT_FLAGS 53
 #define PARENT_LEN 55
 
+/* The most that a context gains: a member with a traceparent, and the null of a tracestate. */
+#define GAIN_MAX 80
+
 struct Spans
 {
 	const Config *config;
@@ -129,8 +132,8 @@ set_member(char *object, const char *name, const char *value)
 }
 
 /*
- * A tracestate belongs to the trace of its traceparent.  A context that is too long to be
- * read stays as it is; NULL: so does this one.
+ * A tracestate belongs to the trace of its traceparent.  NULL: the context stays as it is,
+ * since it is no object, or would be too long to be read.
  */
 static char *
 new_context(const Span *span, const char *context)
@@ -139,7 +142,7 @@ new_context(const Span *span, const char *context)
 	char	   *set;
 	size_t		len;
 
-	if (context != NULL && (context[0] != '{' || strlen(context) > CONTEXT_READ_MAX))
+	if (context != NULL && (context[0] != '{' || strlen(context) + GAIN_MAX > CONTEXT_READ_MAX))
 		return NULL;
 	snprintf(parent, sizeof(parent), "\"00-%s-%s-0%d\"", span->trace, span->id, span->is_sampled);
 	set = set_member(pstrdup(context == NULL ? "{}" : context), "traceparent", parent);

@@ -177,12 +177,13 @@ test_malformed(void **state)
 	}
 }
 
-/* A context that is no object, or too long to be read, stays as it is. */
+/* A context that is no object, or would be too long to be read, stays as it is. */
 static void
 test_untouched(void **state)
 {
 	char	   *large = psprintf("{\"a\": \"%0*d\", \"traceparent\": \"" PARENT "-01\"}", CONTEXT_READ_MAX, 1);
-	const char *contexts[] = {"[1]", "\"traceparent\"", "1", "null", large};
+	char	   *nearly = psprintf("{\"a\": \"%0*d\"}", CONTEXT_READ_MAX - 70, 1);
+	const char *contexts[] = {"[1]", "\"traceparent\"", "1", "null", large, nearly};
 
 	for (size_t i = 0; i < lengthof(contexts); i++)
 	{
@@ -192,6 +193,7 @@ test_untouched(void **state)
 		assert_true(end(task, COUNT_DONE));
 		assert_string_equal(of_line("parent"), "");
 	}
+	pfree(nearly);
 	pfree(large);
 }
 
