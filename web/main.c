@@ -29,7 +29,7 @@
 #include "web/web_silence.h"
 
 /* Time limit for requests that have begun, when the program stops. */
-#define DRAIN_US SECONDS_TO_US(10)
+#define DRAIN_US SECONDS_TO_US(12)
 
 typedef struct Web
 {

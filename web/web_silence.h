@@ -26,7 +26,7 @@ extern void web_silence_set_config(WebSilence *silence, const WebConfig *config)
 /* Starts and ends the helper: call it in each turn. */
 extern void web_silence_pump(WebSilence *silence);
 
-/* Asks no more, and ends the helper. */
+/* Ends the helper: no message goes out any more. */
 extern void web_silence_stop(WebSilence *silence);
 extern bool web_silence_is_down(const WebSilence *silence);
 extern void web_silence_close(WebSilence *silence);
