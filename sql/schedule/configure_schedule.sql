@@ -44,7 +44,7 @@ DECLARE
 	old twtasks.schedule;
 BEGIN
 	SELECT s.* INTO old FROM twtasks.schedule s WHERE s.name = configure_schedule.name FOR UPDATE;
-	-- Who may read data of one type may not read that of another.
+	-- The readers of another type's payloads may not read these.
 	IF type <> old.type AND num_nonnulls(old.data, old.payload, old.context) > 0 THEN
 		RAISE EXCEPTION 'schedule "%" has data of type "%"', name, old.type
 			USING ERRCODE = 'invalid_parameter_value',

@@ -103,8 +103,11 @@ wait_for(
 		return refused() == 2;
 	},
 	'both to find that they get none');
-my $grabbed = $node->tasks('status = \'PROCESSING\'');
+# A grab over the control session may be under way, before its next tick.
 my $ticks = heartbeats();
+wait_for(sub { heartbeats() > $ticks }, 'heartbeats after that');
+my $grabbed = $node->tasks('status = \'PROCESSING\'');
+$ticks = heartbeats();
 
 $node->add_task('WORKER');
 wait_for(sub { heartbeats() > $ticks }, 'heartbeats');
