@@ -154,6 +154,12 @@ may_start(void *arg)
 	return node_start_now(arg);
 }
 
+static bool
+is_shut(void *arg)
+{
+	return node_may_start(arg) == 0 && node_is_locked(arg);
+}
+
 static int64
 may_start_until(void *arg)
 {
@@ -168,6 +174,7 @@ execute_open(const RunnerParts *parts)
 	execute->parts = *parts;
 	execute->known = map_new(TASK_ID_BYTES);
 	execute->parts.gate.incarnation = may_start;
+	execute->parts.gate.is_shut = is_shut;
 	execute->parts.gate.until_us = may_start_until;
 	execute->parts.gate.arg = parts->node;
 	return execute;

@@ -39,12 +39,15 @@ typedef void (*RunnerDone) (void *arg, Task *task, const Verdict *verdict);
 /*
  * A runner with waiting tasks asks the gate before it starts one.  The gate
  * returns the incarnation under which tasks may start now; 0: none may start,
- * and they keep waiting.  When an incarnation ends, its waiting tasks no
- * longer belong to this node.
+ * and they keep waiting, unless only a new incarnation can start them: then the runner
+ * gives them back.  When an incarnation ends, its waiting tasks no longer belong to
+ * this node.
  */
 typedef struct RunnerGate
 {
 	int64		(*incarnation) (void *arg);
+	bool		(*is_shut) (void *arg); /* only a new incarnation may start
+										 * tasks */
 	int64		(*until_us) (void *arg);	/* tasks may start until then, by
 											 * the loop's clock */
 	void	   *arg;

@@ -39,6 +39,12 @@ typedef struct Entry
 	TestTask	task;
 } Entry;
 
+static bool
+get_is_shut(void *arg)
+{
+	return fixture.is_shut;
+}
+
 static int64
 get_incarnation(void *arg)
 {
@@ -73,7 +79,9 @@ fixture_setup(void **state)
 	fixture.loop = loop_new();
 	fixture.parts.loop = fixture.loop;
 	fixture.parts.gate.incarnation = get_incarnation;
+	fixture.parts.gate.is_shut = get_is_shut;
 	fixture.incarnation = 1;
+	fixture.is_shut = false;
 	fixture.parts.gate.until_us = get_until;
 	fixture.until_us = SECONDS_TO_US(4000000000);
 	fixture.config.hello = "{\"hello\":1,\"node\":\"test\",\"settings\":{}}";

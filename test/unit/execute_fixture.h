@@ -34,6 +34,7 @@ typedef struct Fixture
 										 * for others */
 	RunnerParts parts;
 	int64		incarnation;	/* the answer of their gate */
+	bool		is_shut;		/* another one */
 	int64		until_us;		/* ... and until when */
 	char	   *argv[8];
 	char		directory[64];	/* this test's own */

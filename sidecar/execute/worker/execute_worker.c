@@ -177,6 +177,7 @@ static void
 on_turn(void *arg)
 {
 	Runner	   *runner = arg;
+	const RunnerGate *gate = runner->setup.gate;
 	Verdict		unfit = {TASK_RELEASE, TASK_DELAY_UNFIT, NULL};
 	int			i;
 
@@ -185,7 +186,7 @@ on_turn(void *arg)
 	unfit.message = find_trouble(runner, true);
 	if (unfit.message != NULL)
 		report_all(runner, &runner->waiting, &unfit);
-	else if (runner->is_draining)
+	else if (runner->is_draining || gate->is_shut(gate->arg))
 		report_all(runner, &runner->waiting, &released);
 	for (i = 0; i < runner->nprocesses; i++)
 		worker_process_flush(runner->processes[i]);
