@@ -347,11 +347,7 @@ execute_task(Execute *execute, Task *task)
 					  "its tries ended without a result, and no more are left");
 		return;
 	}
-
-	/*
-	 * The answer to the grab came late.  The stuck rule could take the task
-	 * away while it runs.
-	 */
+	/* The answer to the grab came late; the stuck rule may apply. */
 	if (task->deadline_us <= now_us)
 	{
 		log_task(TWT_LOG_WARN, "execute", task, "its deadline passed before it could start");

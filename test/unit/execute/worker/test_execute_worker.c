@@ -496,27 +496,6 @@ test_gate_waiting(void **state)
 	assert_verdict(waiting, TASK_DONE, NULL);
 }
 
-/* A node that only a new incarnation can confirm must have nothing that waits. */
-static void
-test_gate_shut(void **state)
-{
-	TestTask   *running;
-	TestTask   *waiting;
-
-	fixture.config.prefetch = 1;
-	open_worker(PUPPET);
-	running = start_task(NULL);
-	waiting = start_task(NULL);
-	wait_until_given(running);
-	fixture.incarnation = 0;
-	fixture.is_shut = true;
-	wait_for(waiting);
-	assert_verdict(waiting, TASK_RELEASE, NULL);
-	assert_null(waiting->task.run);
-	wait_for(running);
-	assert_verdict(running, TASK_DONE, NULL);
-}
-
 /*
  * Tasks of which the pipe holds no more than a part, since the worker does
  * not read; the gate is closed, and then the worker reads.
@@ -697,7 +676,6 @@ main(void)
 		TEST(test_cancel_waiting),
 		TEST(test_gate_waiting),
 		TEST(test_gate_unwritten),
-		TEST(test_gate_shut),
 		TEST(test_gate_another_incarnation),
 		TEST(test_close_kills),
 		TEST(test_descriptors),

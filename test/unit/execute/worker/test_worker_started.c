@@ -208,11 +208,33 @@ test_next_program_may_say_nothing(void **state)
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
+/* A node that only a new incarnation can confirm must have nothing that waits. */
+static void
+test_gate_shut(void **state)
+{
+	TestTask   *running;
+	TestTask   *waiting;
+
+	fixture.config.prefetch = 1;
+	open_worker(PUPPET);
+	running = start_task(NULL);
+	waiting = start_task(NULL);
+	wait_until_given(running);
+	fixture.incarnation = 0;
+	fixture.is_shut = true;
+	wait_for(waiting);
+	assert_verdict(waiting, TASK_RELEASE, NULL);
+	assert_null(waiting->task.run);
+	wait_for(running);
+	assert_verdict(running, TASK_DONE, NULL);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_neighbours_of_a_late_task_are_given_back),
+		TEST(test_gate_shut),
 		TEST(test_crash_counts_for_what_ran),
 		TEST(test_crash_before_a_start_counts_for_the_oldest),
 		TEST(test_tasks_may_be_taken_up_in_any_order),
