@@ -140,7 +140,7 @@ sub sidecar
 				settings => { 'linger.ms' => 5 },
 				retry => again()
 			},
-			{ types => ['IN'], noop => JSON::PP::true }
+			{ types => ['IN'], noop => JSON::PP::true, stuck => 'retry' }
 		]);
 }
 
