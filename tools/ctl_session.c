@@ -61,10 +61,11 @@ print_field(const PGresult *result, int field, const char *label)
 	}
 }
 
+/* The server's own hint knows better. */
 static void
-print_right(const Session *session)
+print_right(const Session *session, const PGresult *result)
 {
-	if (session->role != NULL)
+	if (session->role != NULL && PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) == NULL)
 		fprintf(stderr, "hint: this verb needs the rights of %s: GRANT %s TO \"%s\"\n",
 				session->role, session->role, PQuser(session->conn));
 }
@@ -80,10 +81,12 @@ status_of(const char *state)
 }
 
 static void
-print_advice(const Session *session, const char *state)
+print_advice(const Session *session, const PGresult *result)
 {
+	const char *state = pg_sqlstate(result);
+
 	if (strcmp(state, "42501") == 0)
-		print_right(session);
+		print_right(session, result);
 	else if (strcmp(state, "3F000") == 0 || strcmp(state, "42P01") == 0 || strcmp(state, "42883") == 0)
 		fprintf(stderr, "hint: database \"%s\" may lack the extension twtasks, or have an older one"
 				" than this program\n", PQdb(session->conn));
@@ -94,16 +97,14 @@ print_advice(const Session *session, const char *state)
 static void
 refuse(const Session *session, const PGresult *result)
 {
-	const char *state = pg_sqlstate(result);
-
 	fflush(stdout);
 	print_field(result, PG_DIAG_MESSAGE_PRIMARY, "twtasksctl: ");
 	print_field(result, PG_DIAG_MESSAGE_DETAIL, "detail: ");
 	print_field(result, PG_DIAG_MESSAGE_HINT, "hint: ");
-	print_advice(session, state);
+	print_advice(session, result);
 	if (session->note != NULL)
 		fprintf(stderr, "%s\n", session->note);
-	exit(status_of(state));
+	exit(status_of(pg_sqlstate(result)));
 }
 
 static void

@@ -64,7 +64,7 @@ export_run(Ctl *ctl)
 {
 	PGresult   *rows;
 
-	session_need(ctl->session, "twtasks_viewer and twtasks_payload_viewer");
+	session_need(ctl->session, "twtasks_viewer, twtasks_payload_viewer");
 	rows = read_requested(ctl, export_sql);
 	puts(show_value(rows, 0, "task"));
 	PQclear(rows);
@@ -103,7 +103,7 @@ import_run(Ctl *ctl)
 				 "hint: a task is imported to be looked at and tried, never into production");
 	PQclear(rows);
 	task = read_input();
-	session_need(ctl->session, "twtasks_producer and twtasks_operator");
+	session_need(ctl->session, "twtasks_producer, twtasks_operator");
 	rows = session_ask(ctl->session, import_sql, 1, (const char *const *) &task);
 	show_record(ctl, rows);
 	status = strcmp(show_value(rows, 0, "result"), "added") == 0 ? CTL_DONE : CTL_REFUSED;

@@ -39,6 +39,7 @@ foreach my $verb (qw(payload export))
 	($out, $err) = $reader->ends(1, [ $verb, $id, @reason ], "$verb shows nothing before an administrator allows it");
 	is($out, '', "$verb shows a reader nothing then");
 	like($err, qr/allow_payload\('PAYOUT', 'reader'\)/, "$verb says what an administrator can type");
+	unlike($err, qr/GRANT/, "$verb asks for no role that the reader has");
 }
 is($node->value("$reads WHERE was_denied"), 2, 'denied reads are noted');
 $node->value("SELECT twtasks.allow_payload('*', 'reader')");
