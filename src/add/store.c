@@ -11,6 +11,8 @@
 #include "catalog/pg_collation.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
@@ -212,15 +214,55 @@ find_version(Store *store, AddedTask *result)
 		(void) read_version(PLAN_FIND_ANYWHERE, values, result);
 }
 
+/* Until the result is given to AtEOXact_GUC(), locks are awaited with patience. */
+static int
+begin_patience(const Store *store)
+{
+	char		limit[16];
+	int			level = NewGUCNestLevel();
+
+	if (store->patience_ms == 0)
+		return level;
+	snprintf(limit, sizeof(limit), "%d", store->patience_ms);
+	(void) set_config_option("lock_timeout", limit, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/*
+ * A commit shows its rows before it tells of its partitions.  So while we know of
+ * no default partition, wait for whoever makes the first ones: see begin_history().
+ */
+static void
+await_partitions(const Store *store)
+{
+	Oid			oid = rows_relation("finished_task");
+	Relation	whole;
+	PartitionDesc parts;
+	int			level;
+
+	AcceptInvalidationMessages();
+	whole = table_open(oid, AccessShareLock);
+	parts = RelationGetPartitionDesc(whole, true);
+	table_close(whole, AccessShareLock);
+	if (OidIsValid(get_default_oid_from_partdesc(parts)))
+		return;
+	level = begin_patience(store);
+	LockRelationOid(oid, ShareUpdateExclusiveLock);
+	UnlockRelationOid(oid, ShareUpdateExclusiveLock);
+	AtEOXact_GUC(true, level);
+}
+
 /*
  * Takes our insert back if the task finished while the insert waited for its
  * row.
  */
 static bool
-take_back_finished(AddedTask *result)
+take_back_finished(const Store *store, AddedTask *result)
 {
 	Datum		values[1] = {UUIDPGetDatum(&result->id)};
 
+	await_partitions(store);
 	if (!find_finished(result))
 		return false;
 	plan_execute(PLAN_DELETE_TASK, values, NULL);
@@ -231,17 +273,9 @@ take_back_finished(AddedTask *result)
 static bool
 change_key(const Store *store, PlanId plan, Datum *values, char *nulls)
 {
-	char		limit[16];
-	bool		is_changed;
-	int			level;
+	int			level = begin_patience(store);
+	bool		is_changed = plan_execute(plan, values, nulls) == 1;
 
-	if (store->patience_ms == 0)
-		return plan_execute(plan, values, nulls) == 1;
-	snprintf(limit, sizeof(limit), "%d", store->patience_ms);
-	level = NewGUCNestLevel();
-	(void) set_config_option("lock_timeout", limit, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	is_changed = plan_execute(plan, values, nulls) == 1;
 	AtEOXact_GUC(true, level);
 	return is_changed;
 }
@@ -259,6 +293,7 @@ still_holds(Store *store, AddedTask *holder)
 	find_version(store, holder);
 	if (holder->version_known || !twt_is_adopted())
 		return true;
+	await_partitions(store);
 	(void) change_key(store, PLAN_FREE_ORPHAN, values, NULL);
 	return false;
 }
@@ -412,7 +447,7 @@ store_task(Store *store, const NewTask *task, AddedTask *result)
 	if (!has_id)
 		append_task(store, task, result, now);
 	else if (find_finished(result) || !insert_named(store, task, result, now) ||
-			 take_back_finished(result))
+			 take_back_finished(store, result))
 	{
 		/* An earlier task has this id, which we generated. */
 		if (has_key)

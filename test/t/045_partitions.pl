@@ -4,6 +4,8 @@
 use strict;
 use warnings FATAL => 'all';
 
+use Cwd qw(abs_path);
+use File::Basename;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
@@ -139,8 +141,38 @@ $other->query('SELECT twtasks.cancel_task(t.id) FROM twtasks.task t');
 is(add_again("task_id => '$second_id'"), 'already_exists', 'nor one that has just begun the history');
 is(add_again(q{key => 'kept'}), 'already_exists', '... nor one with its key');
 $adder->query('COMMIT');
-$adder->close;
-$other->close;
+$_->close foreach $adder, $other;
+
+# A commit shows its rows before it tells other sessions of its partition.
+my $held = PostgreSQL::Test::Utils::tempdir() . '/held';
+my ($headers) = run_command([ 'pg_config', '--includedir-server' ]);
+my $source = abs_path(dirname(__FILE__) . '/../handlers/hold_commit.c');
+
+is(system('cc', '-shared', '-fPIC', "-I$headers", "-DHELD=\"$held\"", '-o', "$held.so", $source),
+	0, 'a library that holds commits is built');
+$node->safe_psql('postgres', 'CREATE DATABASE shown');
+my ($finisher, @again) = map { TwTasks::Session->new($node->connstr('shown')) } 0 .. 2;
+my $shown_id = $finisher->query("CREATE EXTENSION twtasks; LOAD '$held.so';
+	SELECT task_id FROM twtasks.add_task('A')");
+my $pids = join ', ', map { $_->backend_pid } @again;
+
+$finisher->query(q{SELECT FROM twtasks.add_task('A', key => 'shown')});
+$_->query('SELECT count(*) FROM twtasks.finished_task') foreach @again;	# they know that it has no partition
+PostgreSQL::Test::Utils::append_to_file($held, '');
+$finisher->send('SELECT twtasks.cancel_task(t.id) FROM twtasks.task t');
+wait_for(sub { -s $held }, 'the first finish to show its rows');
+$again[0]->send("SELECT result FROM twtasks.add_task('A', task_id => '$shown_id')");
+$again[1]->send(q{SELECT result FROM twtasks.add_task('A', key => 'shown')});
+wait_for(
+	sub {
+		$node->value("SELECT count(*) FROM pg_stat_activity WHERE pid IN ($pids) AND query LIKE '%add_task%'
+			AND (state = 'idle' OR wait_event_type = 'Lock')") == 2;
+	},
+	'both adds to wait, or to end');
+unlink $held;
+is($again[0]->receive, 'already_exists', 'a task whose finish is just making the history is not added again');
+is($again[1]->receive, 'already_exists', '... nor is its key free');
+$_->close foreach $finisher, @again;
 
 # ---- a new database ----
 
