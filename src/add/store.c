@@ -170,11 +170,11 @@ find_first(const NewTask *task, AddedTask *result)
 }
 
 static bool
-read_version(PlanId plan, Datum *values, AddedTask *result)
+read_version(uint64 found, AddedTask *result)
 {
 	bool		isnull;
 
-	if (plan_execute(plan, values, NULL) == 0)
+	if (found == 0)
 		return false;
 	result->version = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 												  SPI_tuptable->tupdesc,
@@ -186,7 +186,8 @@ read_version(PlanId plan, Datum *values, AddedTask *result)
 /*
  * Whether we gave this id to a task that has finished.  The id tells when it
  * was made, so we look at, and lock, few days of history.  One day more allows
- * for clocks that were set back.
+ * for clocks that were set back.  An insert conflicts with no row that is gone, so
+ * a finish counts that the transaction's snapshot lacks.
  */
 static bool
 find_finished(AddedTask *result)
@@ -200,7 +201,7 @@ find_finished(AddedTask *result)
 		return false;
 	values[0] = UUIDPGetDatum(&result->id);
 	values[1] = TimestampTzGetDatum(postgres_us(ms * 1000) - USECS_PER_DAY);
-	return read_version(PLAN_FIND_FINISHED, values, result);
+	return read_version(plan_query_latest(PLAN_FIND_FINISHED, values), result);
 }
 
 /* Finds the version of the existing task, if the task is still there. */
@@ -210,8 +211,8 @@ find_version(Store *store, AddedTask *result)
 	Datum		values[1] = {UUIDPGetDatum(&result->id)};
 
 	append_flush(store->append);
-	if (!read_version(PLAN_FIND_VERSION, values, result) && !find_finished(result))
-		(void) read_version(PLAN_FIND_ANYWHERE, values, result);
+	if (!read_version(plan_execute(PLAN_FIND_VERSION, values, NULL), result) && !find_finished(result))
+		(void) read_version(plan_execute(PLAN_FIND_ANYWHERE, values, NULL), result);
 }
 
 /* Until the result is given to AtEOXact_GUC(), locks are awaited with patience. */

@@ -11,6 +11,7 @@
 #include "base/twtasks.h"
 
 #include "catalog/pg_type.h"
+#include "utils/snapmgr.h"
 
 #include "base/path.h"
 #include "base/plan.h"
@@ -181,13 +182,24 @@ plan_end(int pinned)
 	SPI_finish();
 }
 
-uint64
-plan_execute(PlanId id, Datum *values, const char *nulls)
+static uint64
+rows_of(PlanId id, int code)
 {
-	int			code = SPI_execute_plan(get_plan(id), values, nulls, false, 0);
-
 	if (code < 0)
 		elog(ERROR, "could not execute statement %d: %s", id,
 			 SPI_result_code_string(code));
 	return SPI_processed;
+}
+
+uint64
+plan_execute(PlanId id, Datum *values, const char *nulls)
+{
+	return rows_of(id, SPI_execute_plan(get_plan(id), values, nulls, false, 0));
+}
+
+uint64
+plan_query_latest(PlanId id, Datum *values)
+{
+	return rows_of(id, SPI_execute_snapshot(get_plan(id), values, NULL, GetLatestSnapshot(),
+											InvalidSnapshot, false, false, 0));
 }

@@ -56,4 +56,7 @@ extern void plan_end(int pinned);
  */
 extern uint64 plan_execute(PlanId id, Datum *values, const char *nulls);
 
+/* The same for a query, which sees all that has committed at any isolation level. */
+extern uint64 plan_query_latest(PlanId id, Datum *values);
+
 #endif							/* TWT_PLAN_H */
