@@ -65,7 +65,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.pause_type, twtasks.resume_type, twtasks.pause_bucket, twtasks.resume_bucket,
 	twtasks.configure_limit, twtasks.drop_limit,
 	twtasks.schedule, twtasks.configure_schedule, twtasks.unschedule, twtasks.pause_schedule, twtasks.resume_schedule,
-	twtasks.run_schedule_now
+	twtasks.run_schedule_now, twtasks.lock_setting
 	TO twtasks_operator;
 
 GRANT EXECUTE ON FUNCTION

@@ -88,14 +88,15 @@ BEGIN
 		SET next_offset = EXCLUDED.next_offset, role = EXCLUDED.role, moved = EXCLUDED.moved,
 			topic_id = NULL, problem = NULL, problem_since = NULL, log_first = NULL;
 	END IF;
-	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
+	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 	SELECT clock_timestamp(), twtasks_internal.actor(), 'listener',
 		   concat_ws('/', reset_listener.listener, reset_listener.topic, reset_listener.partition),
 		   CASE WHEN old.next_offset IS NOT NULL
 				THEN jsonb_build_object('next_offset', old.next_offset, 'role', old.role) END,
 		   CASE WHEN reset_listener."offset" IS NOT NULL
 				THEN jsonb_strip_nulls(jsonb_build_object('next_offset', reset_listener."offset",
-														  'role', keeper, 'reason', reason)) END
+														  'role', keeper, 'reason', reason)) END,
+		   reason
 	WHERE num_nulls(old.next_offset, reset_listener."offset") < 2;
 	PERFORM pg_notify('twtasks_listener',
 					  concat_ws('/', reset_listener.listener, reset_listener.topic, reset_listener.partition));

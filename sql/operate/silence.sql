@@ -63,9 +63,9 @@ BEGIN
 	END IF;
 	UPDATE twtasks.incident i SET acknowledged = twtasks.clock(), acknowledged_by = twtasks_internal.actor()
 	WHERE i.id = known.id;
-	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
+	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 	VALUES (clock_timestamp(), twtasks_internal.actor(), 'incident', key, '{"state": "open"}',
-			jsonb_build_object('state', 'acknowledged', 'id', known.id, 'reason', reason));
+			jsonb_build_object('state', 'acknowledged', 'id', known.id, 'reason', reason), reason);
 	RETURN true;
 END $$;
 
@@ -121,9 +121,9 @@ BEGIN
 	INSERT INTO twtasks.silence (kind, pattern, until, reason, actor, at)
 	VALUES (kind, pattern, until, reason, twtasks_internal.actor(), twtasks.clock())
 	RETURNING id INTO made;
-	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
+	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 	VALUES (clock_timestamp(), twtasks_internal.actor(), 'silence', kind || '/' || pattern, NULL,
-			jsonb_build_object('id', made, 'until', until, 'reason', reason));
+			jsonb_build_object('id', made, 'until', until, 'reason', reason), reason);
 	-- Openings that nobody has heard of are not sent any more.
 	UPDATE twtasks.incident i SET told = NULL
 	WHERE i.resolved IS NULL AND i.told IS NOT NULL
@@ -176,10 +176,10 @@ BEGIN
 		RETURN false;
 	END IF;
 	UPDATE twtasks.silence s SET until = moment WHERE s.id = known.id;
-	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
+	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 	VALUES (clock_timestamp(), twtasks_internal.actor(), 'silence', known.kind || '/' || known.pattern,
 			jsonb_build_object('id', known.id, 'until', known.until),
-			jsonb_build_object('id', known.id, 'until', moment, 'reason', reason));
+			jsonb_build_object('id', known.id, 'until', moment, 'reason', reason), reason);
 	RETURN true;
 END $$;
 

@@ -7,6 +7,7 @@ CREATE TABLE twtasks.policy_audit (
 	before			jsonb,									-- Settings before; NULL: it did not exist
 	after			jsonb,									-- Settings now; NULL: it was removed
 	on_behalf_of	text DEFAULT twtasks_internal.on_behalf_of(),	-- The person for whom twtasks-web acted; NULL: the actor acted
+	reason			text,									-- In the actor's words: of the call, or of the setting twtasks.reason
 	CONSTRAINT policy_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX policy_audit_name ON twtasks.policy_audit (name);
@@ -44,9 +45,10 @@ BEGIN
 	-- a restore may become the owner by SET SESSION AUTHORIZATION
 	IF before IS DISTINCT FROM after
 		AND (TG_OP <> 'INSERT' OR current_user = 'twtasks_owner' AND session_user <> 'twtasks_owner') THEN
-		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after)
+		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 		VALUES (clock_timestamp(), twtasks_internal.actor(), TG_ARGV[0],
-				coalesce(changed ->> 'pattern', changed ->> 'name'), before, after);
+				coalesce(changed ->> 'pattern', changed ->> 'name'), before, after,
+				coalesce(to_jsonb(NEW) ->> 'reason', nullif(current_setting('twtasks.reason', true), '')));
 	END IF;
 	RETURN NULL;
 END $$;

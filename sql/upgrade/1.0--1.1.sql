@@ -124,5 +124,6 @@ ALTER TABLE twtasks.audit ADD COLUMN on_behalf_of text;
 ALTER TABLE twtasks.audit ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();
 ALTER TABLE twtasks.policy_audit ADD COLUMN on_behalf_of text;
 ALTER TABLE twtasks.policy_audit ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();
+ALTER TABLE twtasks.policy_audit ADD COLUMN reason text;
 ALTER TABLE twtasks.schedule_audit ADD COLUMN on_behalf_of text;
 ALTER TABLE twtasks.schedule_audit ALTER COLUMN on_behalf_of SET DEFAULT twtasks_internal.on_behalf_of();

@@ -3,9 +3,9 @@
  * settings.c
  *		The settings (GUCs) of the extension, as one table.
  *
- * An ordinary user can change none of them but twtasks.on_behalf_of, which its
- * reader judges: the setting of one session must not change what others, or the
- * sidecars, execute.
+ * An ordinary user can change none of them but twtasks.reason, and
+ * twtasks.on_behalf_of, which its reader judges: the setting of one session must
+ * not change what others, or the sidecars, execute.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +35,7 @@ bool		twt_testing = false;
 bool		twt_refuse_unknown_types = false;
 int			twt_function_timeout = 1000;
 static char *on_behalf_of;
+static char *reason;
 
 typedef struct Setting
 {
@@ -164,6 +165,10 @@ settings_init(void)
 							   "Only members of twtasks_web may act on behalf of others.",
 							   &on_behalf_of, "", PGC_USERSET, 0,
 							   check_person, NULL, NULL);
+	DefineCustomStringVariable("twtasks.reason",
+							   "Reason for changes of settings, for the audit.",
+							   NULL, &reason, "", PGC_USERSET, 0,
+							   NULL, NULL, NULL);
 }
 
 TWT_FUNCTION(twt_is_enabled);
