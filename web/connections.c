@@ -6,7 +6,6 @@
 
 #include "lib/ilist.h"
 #include "web/connections.h"
-#include "web/peer.h"
 
 /* From this number on, a new connection ends an old one. */
 #define CROWDED (CONNECTIONS_MAX - 16)
@@ -36,7 +35,7 @@ struct Connection
 	dlist_node	node;
 	Connections *connections;
 	int			fd;
-	Peer		peer;
+	HttpPeer	peer;
 	LoopTimer  *timer;			/* its deadline */
 	void	   *request;		/* NULL: not busy */
 	bool		has_token;		/* its request, which is not ended for others */
@@ -132,7 +131,7 @@ end_oldest(Connections *connections, const Peer *peer)
 		Connection *connection = dlist_container(Connection, node, iter.cur);
 
 		if (connection->is_ending || connection->has_token ||
-			(peer != NULL && !peer_is_same(peer, &connection->peer)))
+			(peer != NULL && !peer_is_same(peer, &connection->peer.address)))
 			continue;
 		end(connection);
 		return true;
@@ -150,7 +149,7 @@ count(Connections *connections, const Peer *peer)
 	{
 		const Connection *connection = dlist_container(Connection, node, iter.cur);
 
-		n += !connection->is_ending && peer_is_same(peer, &connection->peer);
+		n += !connection->is_ending && peer_is_same(peer, &connection->peer.address);
 	}
 	return n;
 }
@@ -196,12 +195,18 @@ connections_add(Connections *connections, int fd, const struct sockaddr *address
 
 	connection->connections = connections;
 	connection->fd = fd;
-	connection->peer = peer_of(address);
+	connection->peer.address = peer_of(address);
 	connection->timer = loop_timer_new(connections->loop, on_deadline, connection);
 	loop_timer_start(connection->timer, connections->headers_us);
 	dlist_push_tail(&connections->all, &connection->node);
 	connections->n++;
 	return connection;
+}
+
+const HttpPeer *
+connection_peer(const Connection *connection)
+{
+	return &connection->peer;
 }
 
 void

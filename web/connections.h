@@ -27,6 +27,7 @@
 #define TWT_CONNECTIONS_H
 
 #include "base/loop.h"
+#include "web/peer.h"
 
 struct sockaddr;
 
@@ -65,6 +66,8 @@ extern bool connections_admit(Connections *connections, const struct sockaddr *a
 extern Connection *connections_add(Connections *connections, int fd,
 								   const struct sockaddr *address);
 extern void connection_remove(Connection *connection);
+
+extern const HttpPeer *connection_peer(const Connection *connection);
 
 /* The first line of a request has come. */
 extern void connection_line(Connection *connection);

@@ -16,11 +16,17 @@
 #include "base/port.h"
 
 #include "base/log.h"
-#include "base/text.h"
 #include "web/http_access.h"
 #include "web/http_private.h"
 
 #define TELL_AGAIN_US SECONDS_TO_US(60)
+
+typedef struct Refusal
+{
+	slist_node	node;
+	const char *prefix;
+	HttpRefusal refusal;
+} Refusal;
 
 typedef struct Routes
 {
@@ -30,31 +36,7 @@ typedef struct Routes
 	void	   *arg;
 } Routes;
 
-/* ---- answers ---- */
-
-/* Answers for the route, or in its place. */
-static void
-answer(HttpRequest *request, int status, const char *type, const char *text)
-{
-	request->status = status;
-	request->response = MHD_create_response_from_buffer(strlen(text), unconstify(char *, text),
-														MHD_RESPMEM_MUST_COPY);
-	MHD_add_response_header(request->response, "Content-Type", type);
-	MHD_add_response_header(request->response, "Cache-Control", "no-store");
-	MHD_add_response_header(request->response, "X-Content-Type-Options", "nosniff");
-	if (status == MHD_HTTP_UNAUTHORIZED)
-		MHD_add_response_header(request->response, "WWW-Authenticate", "Bearer");
-	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-		MHD_add_response_header(request->response, "Retry-After", "1");
-	if (request->is_last)
-		MHD_add_response_header(request->response, "Connection", "close");
-	if (!request->is_suspended)
-		return;
-	request->is_suspended = false;
-	dlist_delete(&request->node);
-	MHD_resume_connection(request->connection);
-	http_daemon_wake(request->http);
-}
+/* ---- requests ---- */
 
 void
 http_release(HttpRequest *request)
@@ -63,45 +45,44 @@ http_release(HttpRequest *request)
 	if (request->is_served)
 		return;
 	http_parts_free(&request->parts);
+	http_query_free(&request->query);
+	pfree(request->allowed.data);
 	pfree(request->body.data);
 	pfree(request);
 }
 
-/* An answer that comes too late is for nobody. */
-void
-http_answer_text(HttpRequest *request, int status, const char *type, const char *text)
+const char *
+http_method(const HttpRequest *request)
 {
-	request->is_served = false;
-	if (request->connection == NULL)
-		http_release(request);
-	else if (request->response == NULL)
-		answer(request, status, type, text);
-}
-
-void
-http_answer(HttpRequest *request, int status, const char *json)
-{
-	http_answer_text(request, status, "application/json", json);
-}
-
-void
-http_refuse(HttpRequest *request, int status, const char *word,
-			const char *detail)
-{
-	StringInfoData json;
-
-	initStringInfo(&json);
-	appendStringInfo(&json, "{\"error\":\"%s\",\"detail\":\"", word);
-	text_escape_json(&json, detail, strlen(detail), SIZE_MAX);
-	appendStringInfoString(&json, "\"}\n");
-	http_answer(request, status, json.data);
-	pfree(json.data);
+	return request->method;
 }
 
 const char *
 http_part(const HttpRequest *request, int n)
 {
 	return n < request->parts.n ? request->parts.parts[n] : "";
+}
+
+const char *
+http_query(const HttpRequest *request, const char *name)
+{
+	return http_query_find(&request->query, name);
+}
+
+bool
+http_each_query(const HttpRequest *request,
+				bool (*fn) (void *arg, const char *name, const char *value), void *arg)
+{
+	for (int i = 0; i < request->query.n; i++)
+		if (!fn(arg, request->query.pairs[i].name, request->query.pairs[i].value))
+			return false;
+	return true;
+}
+
+const HttpPeer *
+http_peer(const HttpRequest *request)
+{
+	return &request->peer;
 }
 
 const char *
@@ -147,18 +128,34 @@ is_admitted(const HttpRequest *request)
 		http_has_token(authorization, request->http->tokens);
 }
 
+/* A route that judges for itself may have a login that comes with any request. */
+static bool
+is_of_foreign_page(const HttpRequest *request)
+{
+	const HttpRoute *route = request->route;
+	const char *host = http_header(request, "Host");
+
+	return !http_is_our_origin(http_header(request, "Origin"), host) ||
+		(request->http->tokens == NULL && route->admits == NULL && route->judge == NULL &&
+		 !http_is_our_host(host));
+}
+
+/* True: the request has its answer. */
 static bool
 refuse_unauthorized(HttpRequest *request)
 {
 	Http	   *http = request->http;
-	const char *host = http_header(request, "Host");
 
-	if (!http_is_our_origin(http_header(request, "Origin"), host) ||
-		(http->tokens == NULL && request->route->admits == NULL && !http_is_our_host(host)))
+	if (is_of_foreign_page(request))
 	{
 		http_refuse(request, MHD_HTTP_FORBIDDEN, "forbidden",
 					"Requests of other web pages are not taken.");
 		return true;
+	}
+	if (request->route->judge != NULL)
+	{
+		request->route->judge(request->arg, request);
+		return request->response != NULL;
 	}
 	if (is_admitted(request))
 		return false;
@@ -194,12 +191,31 @@ refuse_body(HttpRequest *request)
 
 /* ---- routes ---- */
 
-/* *is_path: the path exists, but with another method. */
-static bool
-find_route(HttpRequest *request, const char *method, const char *path)
+static const char *
+known_method(const char *method)
 {
-	const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
-	bool		is_path = false;
+	static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE"};
+
+	for (int i = 0; i < (int) lengthof(known); i++)
+		if (strcmp(method, known[i]) == 0)
+			return known[i];
+	return "";
+}
+
+/* The methods of a path, for the header Allow. */
+static void
+allow(HttpRequest *request, const char *method)
+{
+	if (request->allowed.data == NULL)
+		initStringInfo(&request->allowed);
+	appendStringInfo(&request->allowed, "%s%s%s", request->allowed.len > 0 ? ", " : "", method,
+					 strcmp(method, "GET") == 0 ? ", HEAD" : "");
+}
+
+static bool
+find_route(HttpRequest *request, const char *path)
+{
+	const char *wanted = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
 	slist_iter	iter;
 
 	slist_foreach(iter, &request->http->routes)
@@ -212,19 +228,35 @@ find_route(HttpRequest *request, const char *method, const char *path)
 
 			if (!http_path_match(route->path, path, &request->parts))
 				continue;
-			is_path = true;
+			allow(request, route->method);
 			request->route = route;
 			request->arg = table->arg;
 			if (strcmp(route->method, wanted) == 0)
 				return true;
 		}
 	}
-	if (is_path)
+	if (request->allowed.len > 0)
 		http_refuse(request, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed",
 					"This path is for another method.");
 	else
 		http_refuse(request, MHD_HTTP_NOT_FOUND, "no_such_path", "There is nothing here.");
 	return false;
+}
+
+/* The first one that was set for the beginning of the path. */
+static HttpRefusal
+find_refusal(Http *http, const char *path)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &http->refusals)
+	{
+		const Refusal *refusal = slist_container(Refusal, node, iter.cur);
+
+		if (strncmp(path, refusal->prefix, strlen(refusal->prefix)) == 0)
+			return refusal->refusal;
+	}
+	return NULL;
 }
 
 static bool
@@ -236,9 +268,22 @@ announces_body(const HttpRequest *request)
 		(len != NULL && strspn(len, "0") < strlen(len));
 }
 
+/* Other routes look at no query. */
+static bool
+refuse_badly_asked(HttpRequest *request)
+{
+	if (!request->query.is_bad || request->route->judge == NULL)
+		return false;
+	http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
+				"The query has a % that encodes no character.");
+	return true;
+}
+
 void
 http_judge(HttpRequest *request, const char *method, const char *path, const char *fault)
 {
+	request->method = known_method(method);
+	request->refusal = find_refusal(request->http, path);
 	request->has_body = announces_body(request);
 	request->is_last = fault != NULL || http_header(request, "Transfer-Encoding") != NULL;
 	if (fault != NULL)
@@ -246,7 +291,7 @@ http_judge(HttpRequest *request, const char *method, const char *path, const cha
 	else if (!http_path_is_encoded(path))
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
 					"The path has a % that encodes no character.");
-	else if (find_route(request, method, path) && !refuse_unauthorized(request))
+	else if (find_route(request, path) && !refuse_badly_asked(request) && !refuse_unauthorized(request))
 		(void) refuse_body(request);
 }
 
@@ -272,6 +317,7 @@ http_serve(HttpRequest *request)
 		serve(request);
 }
 
+/* The route keeps the request, and answers it in vain. */
 bool
 http_is_late(void *arg)
 {
@@ -279,8 +325,9 @@ http_is_late(void *arg)
 
 	if (!request->is_suspended)
 		return false;
-	answer(request, MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
-		   "{\"error\":\"unavailable\",\"detail\":\"The request took too long; its outcome is not known.\"}\n");
+	http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+				"The request took too long; its outcome is not known.");
+	request->is_served = true;
 	return true;
 }
 
@@ -299,6 +346,7 @@ http_open(Loop *loop, const char *listen, char *const *tokens)
 	http->address = address;
 	http->tokens = tokens;
 	slist_init(&http->routes);
+	slist_init(&http->refusals);
 	dlist_init(&http->suspended);
 	http->connections = connections_new(loop, http_is_late);
 	http->counts = http_counts_new();
@@ -336,6 +384,16 @@ http_add_routes(Http *http, const HttpRoute *routes, int nroutes, void *arg)
 }
 
 void
+http_set_refusal(Http *http, const char *prefix, HttpRefusal refusal)
+{
+	Refusal    *added = palloc(sizeof(Refusal));
+
+	added->prefix = prefix;
+	added->refusal = refusal;
+	slist_push_head(&http->refusals, &added->node);
+}
+
+void
 http_stop_listening(Http *http)
 {
 	http_daemon_stop_listening(http);
@@ -363,6 +421,8 @@ http_close(Http *http)
 	http_daemon_stop(http);
 	while (!slist_is_empty(&http->routes))
 		pfree(slist_container(Routes, node, slist_pop_head_node(&http->routes)));
+	while (!slist_is_empty(&http->refusals))
+		pfree(slist_container(Refusal, node, slist_pop_head_node(&http->refusals)));
 	connections_free(http->connections);
 	http_counts_free(http->counts);
 	pfree(http);

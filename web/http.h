@@ -10,6 +10,9 @@
  * once, in the call or later; until then the connection is suspended.  After half
  * a minute the server answers in its place that the outcome is not known.
  *
+ * The results of http_part(), http_query() and http_body() live until the route
+ * answers.  Headers live as long, but are NULL when the client has gone.
+ *
  * When there are tokens, every route needs a bearer token, unless it is marked
  * as open or knows tokens of its own.  Without tokens the server listens on this
  * machine only, and refuses any request that a web page in a local browser could
@@ -22,9 +25,11 @@
 
 #include "base/address.h"
 #include "base/loop.h"
+#include "web/peer.h"
 
 typedef struct Http Http;
 typedef struct HttpRequest HttpRequest;
+typedef struct HttpShared HttpShared;
 
 /* Answers the request, now or later. */
 typedef void (*HttpServe) (void *arg, HttpRequest *request);
@@ -35,6 +40,16 @@ typedef void (*HttpServe) (void *arg, HttpRequest *request);
  */
 typedef bool (*HttpAdmits) (void *arg, const char *authorization);
 
+/*
+ * Answers the request if it refuses it.  The server calls it when the headers are
+ * there, and again when the body is, since the configuration may have changed.
+ */
+typedef void (*HttpJudge) (void *arg, HttpRequest *request);
+
+/* Answers with a refusal: see http_refuse(). */
+typedef void (*HttpRefusal) (HttpRequest *request, int status, const char *word,
+							 const char *detail);
+
 typedef struct HttpRoute
 {
 	const char *method;			/* GET serves HEAD as well */
@@ -42,7 +57,20 @@ typedef struct HttpRoute
 	bool		is_open;		/* needs no token */
 	HttpServe	serve;
 	HttpAdmits	admits;			/* NULL: takes the server's tokens */
+	HttpJudge	judge;			/* NULL: by tokens, as above; otherwise the
+								 * server asks for no token itself */
 } HttpRoute;
+
+typedef struct HttpAnswer
+{
+	int			status;
+	const char *type;			/* NULL: application/json */
+	const char *etag;			/* with its quotes; NULL: none */
+	const char *cache_control;	/* NULL: no-store */
+	const char *location;		/* NULL: none */
+	const char *const *headers; /* names and values by turns, then NULL; or
+								 * NULL */
+} HttpAnswer;
 
 /*
  * Listens on the address, and retries until that succeeds; the log has the
@@ -61,6 +89,12 @@ extern void http_hurry(Http *http, int64 headers_us, int64 request_us);
 extern void http_add_routes(Http *http, const HttpRoute *routes, int nroutes,
 							void *arg);
 
+/*
+ * The form of refusals for all paths that begin with prefix, the server's own
+ * refusals included.  The caller keeps prefix.
+ */
+extern void http_set_refusal(Http *http, const char *prefix, HttpRefusal refusal);
+
 /* Accepts no new connections, for a drain. */
 extern void http_stop_listening(Http *http);
 
@@ -78,6 +112,19 @@ extern void http_close(Http *http);
  */
 extern const char *http_part(const HttpRequest *request, int n);
 
+/* GET, HEAD, POST, PUT or DELETE. */
+extern const char *http_method(const HttpRequest *request);
+
+/* The first value of that name in the query, decoded; NULL: there is none. */
+extern const char *http_query(const HttpRequest *request, const char *name);
+
+/* Calls fn for each name of the query, until it returns false; returns whether it never did. */
+extern bool http_each_query(const HttpRequest *request,
+							bool (*fn) (void *arg, const char *name, const char *value),
+							void *arg);
+
+extern const HttpPeer *http_peer(const HttpRequest *request);
+
 /* NULL if the request has no such header. */
 extern const char *http_header(const HttpRequest *request, const char *name);
 
@@ -88,7 +135,29 @@ extern const char *http_body(const HttpRequest *request, size_t *len);
 extern void http_answer(HttpRequest *request, int status, const char *json);
 extern void http_answer_text(HttpRequest *request, int status, const char *type, const char *text);
 
-/* Refuses the request with {"error": word, "detail": detail}. */
+/*
+ * Answers with a copy of the body.  A GET whose If-None-Match has the etag gets
+ * 304 in place of 200.
+ */
+extern void http_answer_with(HttpRequest *request, const HttpAnswer *answer,
+							 const char *body, size_t len);
+
+/* The same with a body that several answers share, without a copy of it. */
+extern void http_answer_shared(HttpRequest *request, const HttpAnswer *answer,
+							   HttpShared *body);
+
+/*
+ * A body for http_answer_shared(): a copy of the bytes, or bytes that stay for
+ * ever.  It lives until http_unshare() and the end of the answers with it.
+ */
+extern HttpShared *http_share(const char *bytes, size_t len);
+extern HttpShared *http_share_static(const char *bytes, size_t len);
+extern void http_unshare(HttpShared *body);
+
+/*
+ * Refuses the request with {"error": word, "detail": detail}, or in the form of
+ * http_set_refusal().
+ */
 extern void http_refuse(HttpRequest *request, int status, const char *word,
 						const char *detail);
 

@@ -31,6 +31,7 @@ new_request(Http *http, struct MHD_Connection *connection)
 	request->http = http;
 	request->connection = connection;
 	request->held = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	request->peer = *connection_peer(request->held);
 	request->since_us = loop_now_us(http->loop);
 	http->nrequests++;
 	initStringInfo(&request->body);
@@ -44,10 +45,18 @@ queue_answer(HttpRequest *request)
 	return MHD_queue_response(request->connection, request->status, request->response);
 }
 
+static enum MHD_Result
+on_query(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	http_query_add(arg, name, value);
+	return MHD_YES;
+}
+
 /* A request that is refused before its body has come ends its connection. */
 static enum MHD_Result
 begin(HttpRequest *request, const char *method, const char *path, const char *version)
 {
+	MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, on_query, &request->query);
 	http_judge(request, method, path, http_framing_fault(request->connection, method, version));
 	connection_busy(request->held, request, request->response == NULL && !request->route->is_open);
 	if (request->response == NULL || !(request->has_body || request->is_last))
@@ -67,7 +76,7 @@ take_body(HttpRequest *request, const char *bytes, size_t len)
 	return request->received <= 4 * BODY_MAX;
 }
 
-/* Leaves the path as it is, since http_path.h decodes its parts. */
+/* Leaves path and query as they are, since http_path.h decodes their parts. */
 static size_t
 unescape_hook(void *arg, struct MHD_Connection *connection, char *text)
 {

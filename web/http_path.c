@@ -23,8 +23,8 @@ http_path_is_encoded(const char *path)
 	return true;
 }
 
-static char *
-decode(const char *text, size_t len)
+char *
+http_decode(const char *text, size_t len)
 {
 	char	   *decoded = palloc(len + 1);
 	size_t		n = 0;
@@ -53,7 +53,7 @@ http_path_match(const char *pattern, const char *path, HttpParts *parts)
 
 			if (len == 0 || parts->n == HTTP_PARTS_MAX)
 				return false;
-			parts->parts[parts->n++] = decode(path, len);
+			parts->parts[parts->n++] = http_decode(path, len);
 			path += len;
 			pattern++;
 		}
@@ -68,4 +68,46 @@ http_parts_free(HttpParts *parts)
 {
 	while (parts->n > 0)
 		pfree(parts->parts[--parts->n]);
+}
+
+/* ---- the query ---- */
+
+void
+http_query_add(HttpQuery *query, const char *name, const char *value)
+{
+	HttpPair   *pair;
+
+	if (value == NULL)
+		value = "";
+	if (!http_path_is_encoded(name) || !http_path_is_encoded(value))
+	{
+		query->is_bad = true;
+		return;
+	}
+	/* The room doubles at each power of two. */
+	if ((query->n & (query->n - 1)) == 0)
+		query->pairs = repalloc(query->pairs, Max(2 * query->n, 1) * sizeof(HttpPair));
+	pair = &query->pairs[query->n++];
+	pair->name = http_decode(name, strlen(name));
+	pair->value = http_decode(value, strlen(value));
+}
+
+const char *
+http_query_find(const HttpQuery *query, const char *name)
+{
+	for (int i = 0; i < query->n; i++)
+		if (strcmp(query->pairs[i].name, name) == 0)
+			return query->pairs[i].value;
+	return NULL;
+}
+
+void
+http_query_free(HttpQuery *query)
+{
+	for (int i = 0; i < query->n; i++)
+	{
+		pfree(query->pairs[i].name);
+		pfree(query->pairs[i].value);
+	}
+	pfree(query->pairs);
 }

@@ -29,6 +29,7 @@ struct Http
 	Connections *connections;
 	HttpCounts *counts;
 	slist_head	routes;
+	slist_head	refusals;
 	dlist_head	suspended;
 	int			nrequests;
 	bool		is_down;		/* could not listen */
@@ -42,8 +43,13 @@ struct HttpRequest
 	Http	   *http;
 	struct MHD_Connection *connection;	/* NULL: it is gone */
 	Connection *held;			/* the same, in the list of all */
+	HttpPeer	peer;
+	const char *method;			/* empty: one that no route has */
+	HttpQuery	query;
+	HttpRefusal refusal;		/* NULL: the plain form */
 	const HttpRoute *route;
 	void	   *arg;			/* the route's */
+	StringInfoData allowed;		/* methods of its path; no data: no such path */
 	StringInfoData body;
 	bool		has_body;		/* as its headers say */
 	size_t		received;		/* bytes of its body */

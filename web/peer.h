@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * peer.h
- *		The address of a client, and networks of addresses.
+ *		A client: its address or its user; and networks of addresses.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,15 @@ typedef struct Peer
 {
 	uint8		bytes[16];
 } Peer;
+
+/* The client at the other end of the connection. */
+typedef struct HttpPeer
+{
+	bool		is_user;		/* came by a Unix socket */
+	Peer		address;		/* ... otherwise from there */
+	uint32		uid;			/* ... the kernel's word for its process */
+	uint32		gid;
+} HttpPeer;
 
 typedef struct PeerNetwork
 {

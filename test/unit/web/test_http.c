@@ -7,22 +7,16 @@
  */
 #include "base/port.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "execute_fixture.h"
-#include "web/http.h"
+#include "http_fixture.h"
 
 #define SHORT_US MS_TO_US(300)
 #define LONG_US SECONDS_TO_US(60)
 
 static char *tokens[] = {"a token that is right", NULL};
-static Http *http;
 static HttpRequest *served;		/* by the route that does not answer */
-static int	port;
 
 static void
 serve_never(void *arg, HttpRequest *request)
@@ -42,110 +36,12 @@ static const HttpRoute routes[] = {
 	{"POST", "/open", .is_open = true, .serve = serve_never},
 };
 
-static int
-free_port(void)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET};
-	socklen_t	len = sizeof(address);
-	int			fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *) &address, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *) &address, &len), 0);
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
-static bool
-connects(void *arg)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-	int			fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (connect(fd, (struct sockaddr *) &address, sizeof(address)) == 0)
-	{
-		*(int *) arg = fd;
-		return true;
-	}
-	close(fd);
-	return false;
-}
-
-static int
-client(const char *text)
-{
-	int			fd;
-
-	run_until(connects, &fd);
-	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
-	return fd;
-}
-
 static void
 open_http(int64 headers_us, int64 request_us)
 {
-	char		address[32];
-
-	port = free_port();
-	snprintf(address, sizeof(address), "127.0.0.1:%d", port);
 	served = NULL;
-	http = http_open(fixture.loop, address, tokens);
-	http_hurry(http, headers_us, request_us);
-	http_add_routes(http, routes, lengthof(routes), NULL);
-}
-
-/* The bytes that came until the end of the stream. */
-typedef struct Heard
-{
-	int			fd;
-	char		bytes[4096];
-	int			len;
-	const char *drips;			/* is sent now and then; NULL: nothing */
-	int64		dripped_us;
-} Heard;
-
-/* Neither a limit of bytes nor one of idle time comes before a deadline. */
-static void
-drip(Heard *heard)
-{
-	int64		now = loop_now_us(fixture.loop);
-
-	if (heard->drips == NULL || now - heard->dripped_us < MS_TO_US(50))
-		return;
-	heard->dripped_us = now;
-	(void) send(heard->fd, heard->drips, strlen(heard->drips), MSG_NOSIGNAL);
-}
-
-static bool
-has_ended(void *arg)
-{
-	Heard	   *heard = arg;
-	ssize_t		n = recv(heard->fd, heard->bytes + heard->len, sizeof(heard->bytes) - 1 - heard->len,
-						 MSG_DONTWAIT);
-
-	if (n > 0)
-		heard->len += n;
-	heard->bytes[heard->len] = '\0';
-	drip(heard);
-	return n == 0 || (n < 0 && errno != EAGAIN);
-}
-
-static void
-expect_end(int fd, const char *drips, const char *expected)
-{
-	Heard		heard = {.fd = fd, .drips = drips};
-
-	run_until(has_ended, &heard);
-	if (strstr(heard.bytes, expected) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", expected, heard.bytes);
-	close(fd);
-}
-
-static bool
-has_line(void *arg)
-{
-	return has_ended(arg) || strchr(((Heard *) arg)->bytes, '\n') != NULL;
+	open_server(tokens, routes, lengthof(routes), NULL);
+	http_hurry(server.http, headers_us, request_us);
 }
 
 /* A client whose request was judged, and whose body is awaited. */
@@ -170,7 +66,7 @@ test_headers(void **state)
 	open_http(SHORT_US, LONG_US);
 	expect_end(client("GET /ne"), "x", "");
 	expect_end(client("GET /never HTTP/1.1\r\n"), "X: y\r\n", "");
-	http_close(http);
+	close_server();
 }
 
 static void
@@ -180,7 +76,7 @@ test_body(void **state)
 	expect_end(client(HEAD "Content-Length: 100000\r\n\r\n{"), " ", "");
 	expect_end(client(HEAD "Transfer-Encoding: chunked\r\n\r\n"), "1\r\n \r\n", "");
 	assert_null(served);
-	http_close(http);
+	close_server();
 }
 
 /* The late answer of the route then harms nobody. */
@@ -192,8 +88,8 @@ test_suspended(void **state)
 	assert_non_null(served);
 	assert_null(http_header(served, "Host"));
 	http_answer(served, 200, "{}");
-	assert_int_equal(http_requests(http), 0);
-	http_close(http);
+	assert_int_equal(http_requests(server.http), 0);
+	close_server();
 }
 
 /* A reload while the body comes may take the token away. */
@@ -205,11 +101,11 @@ test_token_taken_away(void **state)
 
 	open_http(LONG_US, LONG_US);
 	fd = busy_client(HEAD);
-	http_set_tokens(http, others);
-	assert_int_equal(send(fd, "{}", 2, MSG_NOSIGNAL), 2);
+	http_set_tokens(server.http, others);
+	send_text(fd, "{}");
 	expect_end(fd, NULL, " 401 ");
 	assert_null(served);
-	http_close(http);
+	close_server();
 }
 
 static bool
@@ -226,16 +122,16 @@ test_places(void **state)
 	int			next;
 
 	open_http(LONG_US, LONG_US);
-	http_limit(http, 1, NULL);
+	http_limit(server.http, 1, NULL);
 	fd = busy_client("POST /open HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n");
 	next = busy_client(HEAD);
 	expect_end(fd, NULL, "");
 	expect_end(client("GET /never HTTP/1.1\r\n"), NULL, "");
-	assert_int_equal(send(next, "{}", 2, MSG_NOSIGNAL), 2);
+	send_text(next, "{}");
 	run_until(is_served, NULL);
 	http_answer(served, 200, "{}");
 	expect_end(next, NULL, " 200 ");
-	http_close(http);
+	close_server();
 }
 
 /* A request that a proxy could read in two ways is refused, and ends its connection. */
@@ -261,7 +157,7 @@ test_two_lengths(void **state)
 	expect_refused(OK HOST JSON "Content-Length: +2\r\n\r\n{}");
 	expect_refused(OK HOST JSON TWO CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n");
 	expect_refused(OK HOST JSON CHUNKED TWO "\r\n2\r\n{}\r\n0\r\n\r\n");
-	http_close(http);
+	close_server();
 }
 
 static void
@@ -272,7 +168,7 @@ test_transfer_encoding(void **state)
 	expect_refused(OK HOST JSON "Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
 	expect_refused(OK HOST JSON "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
 	expect_refused(OK HOST JSON "Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
-	http_close(http);
+	close_server();
 }
 
 static void
@@ -287,7 +183,7 @@ test_lines(void **state)
 	expect_refused(OK HOST JSON TWO "X: a\r\n b\r\n\r\n{}");
 	expect_refused(OK HOST JSON TWO "X: a\rY: b\r\n\r\n{}");
 	expect_refused(OK HOST JSON TWO "X: a\vb\r\n\r\n{}");
-	http_close(http);
+	close_server();
 }
 
 static void
@@ -301,7 +197,7 @@ test_bare_line_ends(void **state)
 	expect_refused(OK HOST JSON "X:  y\nContent-Length: 2\r\n\r\n{}");
 	expect_refused(OK HOST JSON TWO "X: y \nZ: z\r\n\r\n{}");
 	expect_refused("POST /ok HTTP/1.1\nHost: a\n\n");
-	http_close(http);
+	close_server();
 }
 
 static void
@@ -313,7 +209,7 @@ test_two_authorizations(void **state)
 	expect_refused(HEAD JSON "Content-Length: 2\r\n\r\n{}");
 	expect_refused(OK HOST "Origin: http://a\r\norigin: http://b\r\n\r\n");
 	assert_null(served);
-	http_close(http);
+	close_server();
 }
 
 /* Two requests on one connection, the second a long one; then one with chunks. */
@@ -326,9 +222,9 @@ test_right_framing(void **state)
 	open_http(LONG_US, LONG_US);
 	heard.fd = client(OK HOST JSON TWO "\r\n{}" OK HOST "Accept: a\r\nAccept: b\r\nX-Empty:\r\n");
 	run_until(has_line, &heard);
-	assert_int_equal(send(heard.fd, pad, strlen(pad), MSG_NOSIGNAL), strlen(pad));
+	send_text(heard.fd, pad);
 	pfree(pad);
-	assert_int_equal(send(heard.fd, "\r\n", 2, MSG_NOSIGNAL), 2);
+	send_text(heard.fd, "\r\n");
 	expect_end(client(OK HOST JSON CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n" OK HOST "\r\n"), NULL,
 			   "Connection: close\r\n");
 	shutdown(heard.fd, SHUT_WR);
@@ -336,7 +232,7 @@ test_right_framing(void **state)
 	assert_int_equal(strncmp(heard.bytes, "HTTP/1.1 200 ", 13), 0);
 	assert_non_null(strstr(heard.bytes + 13, "HTTP/1.1 200 "));
 	close(heard.fd);
-	http_close(http);
+	close_server();
 }
 
 #define TEST(name) \
