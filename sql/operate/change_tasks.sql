@@ -210,7 +210,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.check_orders(action, reason, run_after, dry_run, max_tasks, ids)
+ * twtasks_internal.check_orders(action, reason, run_after, max_tasks, ids)
  *
  *		Checks the other arguments of change_tasks().
  *
@@ -219,13 +219,13 @@ END $$;
  *		22023			run_after is infinite, or there are more ids than max_tasks
  */
 CREATE FUNCTION twtasks_internal.check_orders(
-	action text, reason text, run_after timestamptz, dry_run boolean, max_tasks integer, ids uuid[])
+	action text, reason text, run_after timestamptz, max_tasks integer, ids uuid[])
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF reason IS NULL AND dry_run IS FALSE THEN
+	IF reason IS NULL THEN
 		RAISE EXCEPTION 'reason must not be null'
 			USING ERRCODE = 'null_value_not_allowed',
 				HINT = 'It is kept in twtasks.audit with each task.';
@@ -285,7 +285,7 @@ $$;
  *		newest_first	the order: by the time of entering the status
  *		max_tasks	at most this many, 1 to 10000; call again until no row comes back
  *		run_after	for reschedule, release and reopen
- *		dry_run		only reports what would be done
+ *		dry_run		makes the changes and takes them back: reports what would be done
  *		ids			only these tasks, at most max_tasks.  An id that the filter does
  *					not find comes back last, with the reason as its result
  *		key			only the task with that key
@@ -300,12 +300,13 @@ $$;
  *		id, type		of each task, in order
  *		from_status		its status when it was found
  *		result			'changed'; in a dry run 'would_change'
- *						'requested'	its handler was asked to stop: request_cancel()
+ *						'requested'	its handler was asked to stop: request_cancel(); in a dry
+ *									run 'would_request'
  *						'busy'		another session is changing it
  *						'wrong_version', 'wrong_status', 'not_found'	another
  *									session changed it before us
  *						'no_match'	an id whose task the rest of the filter rules out
- *		version, status	of the task now
+ *		version, status	of the task now; in a dry run, as they would be
  *
  * Errors
  *		22004			pattern is NULL; reason, unless it is a dry run; run_after to
@@ -351,9 +352,25 @@ DECLARE
 	seen uuid[] := '{}';
 	found record;
 	changed twtasks.change_result;
+	tried jsonb;
 BEGIN
+	IF dry_run IS NOT FALSE THEN
+		BEGIN
+			tried := (SELECT jsonb_agg(to_jsonb(c)) FROM twtasks.change_tasks(
+				action, pattern, coalesce(reason, 'a dry run'), sub_type, bucket, statuses, error, since, until, newest_first,
+				max_tasks, run_after, false, ids, key, key_prefix, node, added_by, expect) c);
+			RAISE EXCEPTION 'this change was for a test' USING ERRCODE = 'TWT00';
+		EXCEPTION WHEN SQLSTATE 'TWT00' THEN
+			NULL;
+		END;
+		RETURN QUERY SELECT c.id, c.type, c.from_status,
+			CASE c.result WHEN 'changed' THEN 'would_change' WHEN 'requested' THEN 'would_request' ELSE c.result END,
+			c.version, c.status
+		FROM jsonb_to_recordset(tried) c(id uuid, type text, from_status twtasks.task_status, result text, version bigint, status twtasks.task_status);
+		RETURN;
+	END IF;
 	PERFORM twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks, named IS NOT NULL);
-	PERFORM twtasks_internal.check_orders(action, reason, run_after, dry_run, max_tasks, ids);
+	PERFORM twtasks_internal.check_orders(action, reason, run_after, max_tasks, ids);
 	FOR found IN
 		SELECT f.id, f.version, f.type, f.status, count(f.id) OVER () AS tasks
 		FROM (SELECT) one LEFT JOIN twtasks_internal.find_tasks(
@@ -368,9 +385,7 @@ BEGIN
 					HINT = 'Look at them again by dry_run => true, and expect what it shows.';
 		END IF;
 		CONTINUE WHEN found.id IS NULL;
-		IF dry_run IS NOT FALSE THEN
-			changed := ('would_change', found.version, found.status);
-		ELSIF NOT twtasks_internal.lock_unless_busy(found.id) THEN
+		IF NOT twtasks_internal.lock_unless_busy(found.id) THEN
 			changed := ('busy', found.version, found.status);
 		ELSE
 			changed := twtasks_internal.change_task(action, found.id, found.version, run_after, reason);

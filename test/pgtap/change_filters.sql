@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(27);
+SELECT plan(31);
 
 SELECT twtasks.add_task('A', task_id => pg_temp.id(n), key => 'order ' || n, run_after => now() + n * interval '1 hour') FROM generate_series(1, 12) n \g /dev/null
 SELECT twtasks.add_task('B', task_id => pg_temp.id(20), run_after => now() + interval '1 day') \g /dev/null
@@ -21,21 +21,21 @@ AS $$ DECLARE shown text; BEGIN
 END $$;
 
 SELECT is(pg_temp.shown(x.arguments || ', dry_run => true'), x.answer, x.arguments)
-FROM (VALUES ($$'cancel', '*', ids => ARRAY[pg_temp.id(2), pg_temp.id(5)]$$, '2:would_change:WAITING 5:would_change:WAITING'),
-	($$'cancel', '*', ids => ARRAY[pg_temp.id(5), pg_temp.id(12), pg_temp.id(30), pg_temp.id(99)]$$, '5:would_change:WAITING 12:wrong_status:CANCELLED 30:wrong_status:ERROR 99:not_found'),
-	($$'cancel', 'B', ids => ARRAY[pg_temp.id(5), pg_temp.id(20)]$$, '20:would_change:WAITING 5:no_match:WAITING'),
-	($$'cancel', '*', ids => ARRAY[pg_temp.id(5), pg_temp.id(5)]$$, '5:would_change:WAITING'),
+FROM (VALUES ($$'cancel', '*', ids => ARRAY[pg_temp.id(2), pg_temp.id(5)]$$, '2:would_change:CANCELLED 5:would_change:CANCELLED'),
+	($$'cancel', '*', ids => ARRAY[pg_temp.id(5), pg_temp.id(12), pg_temp.id(30), pg_temp.id(99)]$$, '5:would_change:CANCELLED 12:wrong_status:CANCELLED 30:wrong_status:ERROR 99:not_found'),
+	($$'cancel', 'B', ids => ARRAY[pg_temp.id(5), pg_temp.id(20)]$$, '20:would_change:CANCELLED 5:no_match:WAITING'),
+	($$'cancel', '*', ids => ARRAY[pg_temp.id(5), pg_temp.id(5)]$$, '5:would_change:CANCELLED'),
 	($$'cancel', '*', ids => '{}'$$, NULL),
-	($$'cancel', '*', key => 'order 4'$$, '4:would_change:WAITING'),
+	($$'cancel', '*', key => 'order 4'$$, '4:would_change:CANCELLED'),
 	($$'cancel', '*', key => 'order'$$, NULL),
-	($$'cancel', '*', key_prefix => 'order 1'$$, '1:would_change:WAITING 10:would_change:WAITING 11:would_change:WAITING'),
-	($$'cancel', '*', key_prefix => 'order 1', key => 'order 11'$$, '11:would_change:WAITING'),
-	($$'cancel', '*', key_prefix => 'order 1', ids => ARRAY[pg_temp.id(10), pg_temp.id(2)]$$, '10:would_change:WAITING 2:no_match:WAITING'),
-	($$'cancel', '*', added_by => 'anne'$$, '3:would_change:WAITING 20:would_change:WAITING'),
-	($$'resume', '*', node => 'test'$$, '30:would_change:ERROR'),
+	($$'cancel', '*', key_prefix => 'order 1'$$, '1:would_change:CANCELLED 10:would_change:CANCELLED 11:would_change:CANCELLED'),
+	($$'cancel', '*', key_prefix => 'order 1', key => 'order 11'$$, '11:would_change:CANCELLED'),
+	($$'cancel', '*', key_prefix => 'order 1', ids => ARRAY[pg_temp.id(10), pg_temp.id(2)]$$, '10:would_change:CANCELLED 2:no_match:WAITING'),
+	($$'cancel', '*', added_by => 'anne'$$, '3:would_change:CANCELLED 20:would_change:CANCELLED'),
+	($$'resume', '*', node => 'test'$$, '30:would_change:WAITING'),
 	($$'resume', '*', node => 'other'$$, NULL),
-	($$'reopen', '*', ids => ARRAY[pg_temp.id(31)]$$, '31:would_change:FAILED'),
-	($$'cancel', 'B', expect => 1$$, '20:would_change:WAITING')) x(arguments, answer);
+	($$'reopen', '*', ids => ARRAY[pg_temp.id(31)]$$, '31:would_change:WAITING'),
+	($$'cancel', 'B', expect => 1$$, '20:would_change:CANCELLED')) x(arguments, answer);
 
 -- The number of the preview: another number changes nothing.
 SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('hold', 'A', 'test', expect => 10)$$, '40001', 'the filter matches 11 tasks by now, and not 10', 'more tasks than expected are refused');
@@ -53,9 +53,20 @@ SELECT is(pg_temp.shown($$'hold', 'A', 'test', key_prefix => 'order 1', ids => A
 SELECT is(pg_temp.state(pg_temp.id(40)), 'WAITING 0', 'a task that came after the preview is left alone');
 
 -- The old declaration's arguments mean what they meant.
-SELECT is(pg_temp.shown($$'release', 'A', 'test', NULL, NULL, '{HELD}', NULL, NULL, NULL, true, 1, NULL, true$$), '11:would_change:HELD', 'arguments by position mean what they meant');
+SELECT is(pg_temp.shown($$'release', 'A', 'test', NULL, NULL, '{HELD}', NULL, NULL, NULL, true, 1, NULL, true$$), '11:would_change:WAITING', 'arguments by position mean what they meant');
 SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('hold', 'A', 'test', ids => ARRAY[pg_temp.id(1), pg_temp.id(2)], max_tasks => 1)$$, '22023', NULL, 'more ids than max_tasks are refused');
 SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('reopen', 'A', 'test')$$, '22004', NULL, 'to reopen all of a type needs a time');
+
+-- A dry run is the change itself, taken back.
+CREATE SCHEMA theirs;
+GRANT USAGE ON SCHEMA theirs TO PUBLIC;
+CREATE FUNCTION theirs.refuse(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN RAISE 'no'; END $$;
+SELECT twtasks.configure_type('C', on_end => 'theirs.refuse') \g /dev/null
+SELECT twtasks.add_task('C', task_id => pg_temp.id(50), run_after => now() + interval '1 hour'), pg_temp.task_in('PROCESSING', pg_temp.id(51)) \g /dev/null
+SELECT is(pg_temp.shown($$'cancel', 'C', dry_run => true$$), '50:would_change:ERROR', 'a dry run knows what a function of on_end would refuse');
+SELECT is(pg_temp.shown($$'cancel', '*', statuses => '{PROCESSING}', dry_run => true$$), '51:would_request:PROCESSING', 'and which handlers would be asked to stop');
+SELECT is((SELECT array_agg(status::text || version ORDER BY id) FROM twtasks.tasks WHERE id IN (pg_temp.id(50), pg_temp.id(51))), '{WAITING0,PROCESSING1}', 'it changes nothing');
+SELECT is((SELECT count(*) FROM twtasks.audit WHERE task_id IN (pg_temp.id(50), pg_temp.id(51))) + (SELECT count(*) FROM twtasks.cancel_request), 0::bigint, 'and leaves nothing');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -128,15 +128,16 @@ sub break_at
 	$node->value("CREATE OR REPLACE FUNCTION public.breaks() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS \$\$BEGIN"
 			. " IF nextval('public.changes') = $change THEN $statement; END IF; RETURN NEW; END\$\$");
 }
-break_at(1500, q{RAISE EXCEPTION 'no room'});
+# The preview makes each change, too.
+break_at(2500 + 1500, q{RAISE EXCEPTION 'no room'});
 $node->value('CREATE TRIGGER breaks BEFORE INSERT ON twtasks.audit FOR EACH ROW EXECUTE FUNCTION public.breaks()');
 (undef, $err) = $ctl->ends(1, [ 'hold', '--type', 'BREAKS', '--yes', '--expect', 2500, @$reason ], 'a change that fails half-way');
 like($err, qr/no room\n.*^Committed before: 1000 of 2500 tasks: 1000 changed\.\nhint: .*the same verb again/ms, 'it says what is committed');
 is($node->tasks("type = 'BREAKS' AND status = 'HELD'"), 1000, 'which is true');
-break_at(1, q{RAISE EXCEPTION 'no room'});
+break_at(1500 + 1, q{RAISE EXCEPTION 'no room'});
 (undef, $err) = $ctl->ends(1, [ 'hold', '--type', 'BREAKS', '--yes', '--expect', 1500, @$reason ], 'a change that fails at once');
 like($err, qr/^Committed before: 0 of 1500 tasks\.$/m, 'nothing is committed');
-break_at(1200, 'PERFORM pg_terminate_backend(pg_backend_pid())');
+break_at(1500 + 1200, 'PERFORM pg_terminate_backend(pg_backend_pid())');
 (undef, $err) = $ctl->ends(3, [ 'hold', '--type', 'BREAKS', '--yes', '--expect', 1500, @$reason ], 'a connection that is lost half-way');
 like($err, qr/^Committed before: 1000 of 1500 tasks: 1000 changed\.$/m, 'it says the same');
 $node->value('DROP TRIGGER breaks ON twtasks.audit');
