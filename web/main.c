@@ -21,6 +21,7 @@
 #include "options/config_file.h"
 #include "process/reaper.h"
 #include "web/http.h"
+#include "web/person.h"
 #include "web/results.h"
 #include "web/to_do.h"
 #include "web/web_config.h"
@@ -37,6 +38,7 @@ typedef struct Web
 	WebConfig  *config;
 	Loop	   *loop;
 	Http	   *http;
+	Persons    *persons;
 	Results    *results;
 	ToDo	   *to_do;
 	WebHealth  *health;
@@ -52,11 +54,14 @@ static const char usage[] =
 "\n"
 "Usage:\n"
 "  twtasks-web --config FILE [--check-config | --print-config]\n"
+"  twtasks-web --new-token NAME ROLES\n"
 "\n"
 "Options:\n"
 "  -c, --config FILE   the configuration (YAML)\n"
 "      --check-config  say whether FILE is right, and exit\n"
 "      --print-config  print all options in force, and exit\n"
+"      --new-token     make a token for a person: it goes to stderr, and its line for\n"
+"                      the token_file of manage to stdout; ROLES as in viewer,payload\n"
 "  -V, --version       print the version, and exit\n"
 "  -h, --help          print this, and exit\n"
 "\n"
@@ -122,6 +127,7 @@ apply(void *arg, void *taken)
 
 	http_set_tokens(web->http, config->tokens);
 	http_limit(web->http, config->connections_of_one, config->proxies);
+	persons_set_config(web->persons, &config->manage);
 	to_do_set_config(web->to_do, config);
 	web_metrics_set_config(web->metrics, config);
 	web_silence_set_config(web->silence, config);
@@ -138,6 +144,7 @@ open_parts(Web *web)
 {
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
 	http_limit(web->http, web->config->connections_of_one, web->config->proxies);
+	web->persons = persons_open(web->loop, &web->config->manage);
 	web->results = results_open(web->loop, web->config, web->http);
 	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->health = web_health_open(web->http, web->results, web->to_do);
@@ -161,6 +168,7 @@ close_parts(Web *web)
 	to_do_close(web->to_do);
 	results_close(web->results);
 	http_close(web->http);
+	persons_close(web->persons);
 	web_health_close(web->health);
 	sdnotify_watch_close();
 	loop_timer_free(web->drain_end);
@@ -190,6 +198,26 @@ run(Web *web)
 	return EXIT_FINE;
 }
 
+static int
+make_token(const char *name, const char *roles)
+{
+	StringInfoData token;
+	StringInfoData line;
+	const char *fault = NULL;
+
+	initStringInfo(&token);
+	initStringInfo(&line);
+	if (!person_token_new(name, roles, &token, &line, &fault))
+	{
+		fprintf(stderr, "twtasks-web: %s\n", fault);
+		return EXIT_BAD_ARGUMENTS;
+	}
+	fprintf(stderr, "%s\n", token.data);
+	explicit_bzero(token.data, token.len);
+	printf("%s\n", line.data);
+	return fflush(stdout) == 0 ? EXIT_FINE : EXIT_NO_RESOURCES;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -198,6 +226,8 @@ main(int argc, char **argv)
 	int			status;
 
 	program_begin();
+	if (argc == 4 && strcmp(argv[1], "--new-token") == 0)
+		return make_token(argv[2], argv[3]);
 	web.config = config_file_read(&file, argc, argv, &arguments, &status);
 	if (web.config == NULL)
 		return status;

@@ -124,6 +124,10 @@ static const Option options[] = {
 		.help = "who may read and answer to-do items"
 	},
 	{
+		"manage", OPTION_SECTION, .section = &manage_section, .offset = offsetof(WebConfig, manage),
+		.help = "the management API, and who may use it; without a way to log in there is none"
+	},
+	{
 		"notify", OPTION_SECTION, .section = &notify_section, .offset = offsetof(WebConfig, notify),
 		.help = "who hears that no sidecar counts tasks any more; as in the sidecars' file"
 	},
@@ -170,6 +174,31 @@ check_metrics(const WebConfig *config, const Place *place)
 	return options_fail(place, "metrics_token_file", "a token is in token_file too");
 }
 
+/* Whether one of the tokens is one of persons. */
+static bool
+have_persons_token(const WebConfig *config, char *const *tokens)
+{
+	for (; tokens != NULL && *tokens != NULL; tokens++)
+		if (person_tokens_have(config->manage.tokens, *tokens))
+			return true;
+	return false;
+}
+
+/* A token in two files would have the rights of either. */
+static bool
+check_manage(const WebConfig *config, const Place *place)
+{
+	bool		is_common;
+
+	if (config->manage.tokens == NULL)
+		return true;
+	is_common = have_persons_token(config, config->tokens) ||
+		have_persons_token(config, config->metrics_tokens);
+	for (int i = 0; i < config->nto_do; i++)
+		is_common |= have_persons_token(config, config->to_do[i]->tokens);
+	return !is_common || options_fail(place, "manage.token_file", "a token of it is in another file too");
+}
+
 static bool
 read_metrics_tokens(WebConfig *config, const Place *place)
 {
@@ -189,20 +218,30 @@ settle_notify(WebConfig *config, const Place *place)
 	return config->notify.line != NULL;
 }
 
+/* Without a token_file, routes that need its tokens are for this machine, or for nobody. */
+static bool
+read_listen(WebConfig *config, const Place *place)
+{
+	Address		address;
+
+	if (config->token_file != NULL)
+		return read_tokens(place, "token_file", config->token_file, &config->tokens);
+	if (address_parse(config->listen, &address) == NULL && address.is_local)
+		return true;
+	config->tokens = palloc0(sizeof(char *));
+	return manage_is_wanted(&config->manage) ||
+		options_fail(place, "listen", "an address that other machines can reach needs a token_file,"
+					 " or a way to log in of manage");
+}
+
 static bool
 settle(void *target, const Place *place)
 {
 	WebConfig  *config = target;
-	Address		address;
 
-	if (!read_metrics_tokens(config, place) || !settle_notify(config, place))
-		return false;
-	if (config->token_file != NULL)
-		return read_tokens(place, "token_file", config->token_file, &config->tokens) &&
-			check_metrics(config, place) && check_to_do(config, place);
-	if (address_parse(config->listen, &address) != NULL || !address.is_local)
-		return options_fail(place, "listen", "an address that other machines can reach needs a token_file");
-	return check_to_do(config, place);
+	return read_metrics_tokens(config, place) && settle_notify(config, place) &&
+		read_listen(config, place) && check_metrics(config, place) &&
+		check_to_do(config, place) && check_manage(config, place);
 }
 
 static void

@@ -13,6 +13,7 @@
 
 #include "notify/notify_options.h"
 #include "options/log_options.h"
+#include "web/manage_config.h"
 
 /* Tokens that read and answer to-do items as a role of the database. */
 typedef struct ToDoConfig
@@ -35,6 +36,7 @@ typedef struct WebConfig
 	char	  **metrics_tokens; /* the tokens in it, or NULL */
 	ToDoConfig **to_do;			/* each token is in one of all files */
 	int			nto_do;
+	ManageConfig manage;		/* its tokens are in no other file */
 	NotifyConfig notify;
 	LogConfig	log;
 } WebConfig;

@@ -71,32 +71,48 @@ count_lines(const char *text)
 	return n;
 }
 
+bool
+secret_file_is_comment(const char *line)
+{
+	return line[0] == '\0' || line[0] == '#';
+}
+
 static char **
-split_lines(char *text)
+split_lines(char *text, bool is_all)
 {
 	char	  **lines = palloc0((count_lines(text) + 1) * sizeof(char *));
 	int			n = 0;
 	char	   *line;
 
-	while ((line = strsep(&text, "\r\n")) != NULL)
+	while ((line = strsep(&text, is_all ? "\n" : "\r\n")) != NULL)
 	{
 		size_t		len;
 
 		line += strspn(line, " \t");
 		len = strlen(line);
-		while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t'))
+		while (len > 0 && strchr(" \t\r", line[len - 1]) != NULL)
 			line[--len] = '\0';
-		if (len > 0 && line[0] != '#')
+		if (is_all || !secret_file_is_comment(line))
 			lines[n++] = pstrdup(line);
 	}
 	return lines;
 }
 
-char	  **
-secret_file_read(const char *path, char **reason)
+static char **
+read_lines(int fd, bool is_all, char **reason)
+{
+	char	   *text = read_text(fd, reason);
+	char	  **lines = *reason == NULL ? split_lines(text, is_all) : NULL;
+
+	explicit_bzero(text, FILE_MAX_BYTES);
+	pfree(text);
+	return lines;
+}
+
+static char **
+read_file(const char *path, bool is_all, char **reason)
 {
 	int			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char	   *text;
 	char	  **lines = NULL;
 
 	if (fd < 0)
@@ -106,21 +122,27 @@ secret_file_read(const char *path, char **reason)
 	}
 	*reason = judge_file(fd);
 	if (*reason == NULL)
-	{
-		text = read_text(fd, reason);
-		if (*reason == NULL)
-			lines = split_lines(text);
-		explicit_bzero(text, FILE_MAX_BYTES);
-		pfree(text);
-	}
+		lines = read_lines(fd, is_all, reason);
 	close(fd);
-	if (lines != NULL && lines[0] == NULL)
-	{
-		pfree(lines);
-		lines = NULL;
-		*reason = pstrdup("the file is empty");
-	}
 	return lines;
+}
+
+char	  **
+secret_file_read_all(const char *path, char **reason)
+{
+	return read_file(path, true, reason);
+}
+
+char	  **
+secret_file_read(const char *path, char **reason)
+{
+	char	  **lines = read_file(path, false, reason);
+
+	if (lines == NULL || lines[0] != NULL)
+		return lines;
+	pfree(lines);
+	*reason = pstrdup("the file is empty");
+	return NULL;
 }
 
 void

@@ -20,6 +20,12 @@
  */
 extern char **secret_file_read(const char *path, char **reason) MUSTCHECK;
 
+/* The same with all lines, so that a reason can name the number of one. */
+extern char **secret_file_read_all(const char *path, char **reason) MUSTCHECK;
+
+/* Whether such a line is empty or begins with #. */
+extern bool secret_file_is_comment(const char *line);
+
 /* Overwrites and frees the lines; NULL is allowed. */
 extern void secret_file_forget(char **lines);
 

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * manage_config.h
+ *		The section "manage" of the configuration: the management API, and the
+ *		people who may use it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_MANAGE_CONFIG_H
+#define TWT_MANAGE_CONFIG_H
+
+#include "options/option.h"
+#include "web/person_tokens.h"
+
+typedef struct ManageConfig
+{
+	char	   *token_file;		/* NULL: none */
+	PersonTokens *tokens;		/* the tokens in it */
+	char	   *read_postgres;	/* libpq conninfo for GET; NULL: as the rest */
+	int			sessions;
+	char	   *trace_url;		/* NULL: none */
+} ManageConfig;
+
+extern const Section manage_section;
+
+/* Whether there is a way to log in, so that there is an API. */
+extern bool manage_is_wanted(const ManageConfig *config);
+
+#endif							/* TWT_MANAGE_CONFIG_H */
