@@ -19,7 +19,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension lib sidecar web tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert models unit \
+.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
@@ -36,6 +36,9 @@ sidecar: lib
 
 web: lib
 	$(MAKE) -C web all
+
+ui: ## builds the page of twtasks-web anew, into web/ui/dist; needs node 18 and npm
+	@scripts/ui
 
 tools: lib
 	$(MAKE) -C tools all

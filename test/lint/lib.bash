@@ -27,7 +27,7 @@ files()
 	shift
 	for name in "$@"; do names+=(-o -name "$name"); done
 	find "${places[@]}" -type f '(' "${names[@]:1}" ')' \
-		! -path src/common/version.h ! -path src/base/contracts.inc ! -name 'twtasks--*.sql' ! -name 'twtasks_*--*.sql' ! -path 'test/lint/*' | sort
+		! -path src/common/version.h ! -path 'web/ui/dist/*' ! -path 'web/ui/packed/*' ! -path src/base/contracts.inc ! -name 'twtasks--*.sql' ! -name 'twtasks_*--*.sql' ! -path 'test/lint/*' | sort
 }
 
 # matches PATTERN -- file:line:text from the files named in its input; finding

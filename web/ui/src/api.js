@@ -1,0 +1,187 @@
+// The client of /api/v1, and answers that are kept up to date.
+import { useEffect, useState } from 'preact/hooks';
+
+const LIMIT_MS = 4500;
+const TOKEN = 'twtasks.token';
+
+export class Problem extends Error {
+	constructor(status, body) {
+		super(body.detail || body.title || `The server answered with status ${status}.`);
+		this.status = status;
+		this.body = body;
+		// 502 to 504 are a proxy's words for the same trouble.
+		this.away = status === 0 || (status >= 502 && status <= 504);
+	}
+}
+
+// ---- state that all parts share ----
+
+function store(value) {
+	const listeners = new Set();
+
+	return {
+		get: () => value,
+		set(next) {
+			value = next;
+			listeners.forEach((fn) => fn(next));
+		},
+		on(fn) {
+			listeners.add(fn);
+			return () => listeners.delete(fn);
+		},
+	};
+}
+
+export function useStore(from) {
+	const [value, set] = useState(from.get());
+
+	useEffect(() => {
+		set(from.get());
+		return from.on(set);
+	}, [from]);
+	return value;
+}
+
+export const login = store({ needed: false, refused: false });
+export const link = store({ since: null, at: null });	// since: when the last answer failed
+export const me = store(null);
+export const holds = store(0);	// > 0: nothing is polled, since somebody chooses
+
+export function hold() {
+	holds.set(holds.get() + 1);
+	return () => holds.set(holds.get() - 1);
+}
+
+// Holds the figures still as long as is is true.
+export function useHold(is) {
+	useEffect(() => (is ? hold() : undefined), [is]);
+}
+
+export function may(role) {
+	return me.get()?.roles?.includes(role) ?? false;
+}
+
+export function hasExtension(name) {
+	return (me.get()?.extensions ?? []).some((e) => e === name || e.name === name);
+}
+
+// ---- requests ----
+
+// The token stays in this tab, and goes with it.
+export const token = {
+	get: () => sessionStorage.getItem(TOKEN),
+	set: (value) => (value ? sessionStorage.setItem(TOKEN, value) : sessionStorage.removeItem(TOKEN)),
+};
+
+export function address(parts, query) {
+	const search = new URLSearchParams();
+
+	for (const [name, value] of Object.entries(query ?? {})) {
+		if (value !== undefined && value !== null && value !== '') search.set(name, value);
+	}
+	const text = search.toString();
+	return parts.map(encodeURIComponent).join('/') + (text ? `?${text}` : '');
+}
+
+async function read(answer) {
+	const text = await answer.text();
+
+	try {
+		return text ? JSON.parse(text) : {};
+	} catch {
+		return { detail: `The server answered with status ${answer.status}, and not in JSON.` };
+	}
+}
+
+export async function call(method, path, body, headers = {}) {
+	const key = token.get();
+	const all = { Accept: 'application/json', ...headers };
+	let answer;
+
+	if (key) all.Authorization = `Bearer ${key}`;
+	if (body !== undefined) all['Content-Type'] = 'application/json';
+	try {
+		answer = await fetch(`api/v1/${path}`, {
+			method,
+			headers: all,
+			body: body === undefined ? undefined : JSON.stringify(body),
+			cache: 'no-cache',
+			credentials: 'same-origin',
+			redirect: 'error',
+			signal: AbortSignal.timeout(method === 'GET' ? LIMIT_MS : 15000),
+		});
+	} catch (e) {
+		const slow = e.name === 'TimeoutError';
+		throw new Problem(0, { detail: slow ? 'twtasks-web gave no answer in time.' : 'twtasks-web cannot be reached.' });
+	}
+	const json = await read(answer);
+	if (answer.status === 401) login.set({ needed: true, refused: Boolean(key) });
+	if (!answer.ok) throw new Problem(answer.status, json);
+	return json;
+}
+
+// ---- answers that are kept up to date ----
+
+const answers = new Map();
+
+function noteLink(problem) {
+	if (!problem) link.set({ since: null, at: new Date() });
+	else if (problem.away && !link.get().since) link.set({ ...link.get(), since: new Date() });
+}
+
+// The answer at path (NULL: none), asked for again after so many milliseconds, but
+// not while the page is hidden or held.  A failure keeps the last answer.
+export function useAnswer(path, every = 5000) {
+	const [state, set] = useState(() => answers.get(path) ?? {});
+
+	useEffect(() => {
+		let timer, stopped = false, busy = false;
+
+		set(answers.get(path) ?? {});
+		if (path === null) return undefined;
+		const ask = async () => {
+			clearTimeout(timer);
+			if (stopped || busy) return;
+			busy = true;
+			let next;
+			try {
+				next = { data: await call('GET', path), at: new Date() };
+				noteLink(null);
+			} catch (problem) {
+				next = { ...answers.get(path), problem };
+				noteLink(problem);
+			}
+			busy = false;
+			answers.set(path, next);
+			if (stopped) return;
+			set(next);
+			if (next.problem?.status !== 401) wait();
+		};
+		const wait = () => {
+			if (every && !document.hidden && !holds.get()) timer = setTimeout(ask, every);
+		};
+		const wake = () => {
+			clearTimeout(timer);
+			if (!document.hidden && !holds.get()) ask();
+		};
+		const off = [holds.on((n) => n === 0 && wake()), changed.on(wake), login.on((l) => !l.needed && wake())];
+		document.addEventListener('visibilitychange', wake);
+		ask();
+		return () => {
+			stopped = true;
+			clearTimeout(timer);
+			off.forEach((fn) => fn());
+			document.removeEventListener('visibilitychange', wake);
+		};
+	}, [path, every]);
+	return { ...state, refresh: () => changed.set(changed.get() + 1) };
+}
+
+export const changed = store(0);	// grows with each change that this page has made
+export const notices = store([]);
+
+let lastNotice = 0;
+
+export function notice(kind, text, to) {
+	notices.set([...notices.get(), { id: ++lastNotice, kind, text, to }]);
+}

@@ -1,0 +1,198 @@
+// Small parts that all pages use.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { link, useStore } from './api.js';
+import { clock, number, relative, when, whenFull } from './format.js';
+import { store as preferences } from './preferences.js';
+import { to } from './route.js';
+
+export const Link = ({ page, params, children, ...rest }) => <a href={to(page, params)} {...rest}>{children}</a>;
+
+// ---- times ----
+
+export function useNow(every = 1000) {
+	const [now, set] = useState(() => new Date());
+
+	useEffect(() => {
+		const timer = setInterval(() => !document.hidden && set(new Date()), every);
+		return () => clearInterval(timer);
+	}, [every]);
+	return now;
+}
+
+export function Time({ at, ago }) {
+	useStore(preferences);
+	if (!at) return <span class="quiet">–</span>;
+	if (at === 'infinity') return <span>never</span>;
+	const date = new Date(at);
+	return <time datetime={date.toISOString()} title={`${whenFull(date, false)} · ${whenFull(date, true)}`}>{ago ? relative(date) : when(at)}</time>;
+}
+
+// ---- words with a sign ----
+
+const STATUS = {
+	WAITING: ['◷', 'wait'], SUBMITTED: ['▸', 'wait'], PROCESSING: ['▶', 'run'], ERROR: ['✕', 'bad'], HELD: ['‖', 'warn'],
+	DONE: ['✓', 'good'], FAILED: ['✕', 'bad'], CANCELLED: ['⊘', 'quiet'],
+};
+
+export function Status({ is }) {
+	if (!is) return <span class="quiet">–</span>;
+	const [sign, tone] = STATUS[is] ?? ['·', 'quiet'];
+	return <span class={`status ${tone}`}><i aria-hidden="true">{sign}</i>{is}</span>;
+}
+
+export function Tag({ tone = '', children, title }) {
+	return <span class={`tag ${tone}`} title={title}>{children}</span>;
+}
+
+export function Copy({ text, label }) {
+	const [done, set] = useState(false);
+
+	useEffect(() => {
+		const timer = done && setTimeout(() => set(false), 2000);
+		return () => clearTimeout(timer);
+	}, [done]);
+	return (
+		<button type="button" class="copy" aria-label={`copy ${label}`} onClick={() => navigator.clipboard?.writeText(text).then(() => set(true))}>
+			{done ? 'copied' : 'copy'}
+		</button>
+	);
+}
+
+export const Command = ({ text }) => <p class="command"><code>{text}</code><Copy text={text} label="this command" /></p>;
+
+// The beginning of an id is its time, and the end tells it from others of that time.
+export const short = (id) => `${id.slice(0, 8)}…${id.slice(-12)}`;
+
+export const Id = ({ id, short: is_short }) => <Link page="task" params={{ id }} class="mono row-link" title={id}>{is_short ? short(id) : id}</Link>;
+
+// A share of a whole, as a bar with its figures.
+export function Meter({ used, of, label }) {
+	const full = of > 0 && used >= of;
+
+	if (of === null || of === undefined) return <span>{number(used)}</span>;
+	return (
+		<span class={`meter${full ? ' full' : ''}`}>
+			<svg viewBox="0 0 40 8" width="40" height="8" aria-hidden="true">
+				<rect class="track" width="40" height="8" rx="2" />
+				<rect class="fill" width={of > 0 ? Math.min(40, (40 * used) / of) : 0} height="8" rx="2" />
+			</svg>
+			{number(used)}/{number(of)}{full ? ` full${label ?? ''}` : ''}
+		</span>
+	);
+}
+
+// ---- frames ----
+
+export function Page({ title, lead, answers = [], children, aside }) {
+	const heading = useRef(null);
+	const trouble = answers.find((a) => a.problem);
+	const waits = answers.some((a) => !a.data && !a.problem);
+
+	useEffect(() => {
+		document.title = `${title} · twtasks`;
+	}, [title]);
+	useEffect(() => {
+		if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+	}, []);
+	return (
+		<main id="main">
+			<header class="page-head">
+				<div><h1 ref={heading} tabindex="-1">{title}</h1>{lead && <p class="lead">{lead}</p>}</div>
+				{aside && <div class="page-aside">{aside}</div>}
+			</header>
+			{trouble && <Trouble of={trouble} />}
+			<div class={trouble?.data ? 'body stale' : 'body'} aria-busy={waits}>
+				{waits && !trouble ? <p class="quiet" role="status">Loading …</p> : children}
+			</div>
+		</main>
+	);
+}
+
+// Why the figures below are old, or absent.
+function Trouble({ of }) {
+	const state = useStore(link);
+	const { problem, at } = of;
+
+	if (problem.status === 401) return null;
+	return (
+		<div class="trouble" role="alert">
+			<strong>{problem.away ? (problem.status ? 'The database does not answer' : 'twtasks-web does not answer') : problem.body.title ?? 'This cannot be shown'}</strong>
+			{problem.away && state.since && ` since ${clock(state.since)}`}{'. '}
+			{problem.away ? (at ? `You see the answer of ${clock(at)}. The page asks again by itself.` : 'The page asks again by itself.') : problem.message}
+		</div>
+	);
+}
+
+export function Panel({ title, aside, children, class: name = '' }) {
+	return (
+		<section class={`panel ${name}`}>
+			{(title || aside) && <header><h2>{title}</h2>{aside && <div class="panel-aside">{aside}</div>}</header>}
+			{children}
+		</section>
+	);
+}
+
+export const Empty = ({ children }) => <p class="empty">{children}</p>;
+
+// Columns are {head, cell(row), num, wide}; the first one names the row.  On a narrow
+// screen each row is a card, so each cell has the head of its column.
+export function Table({ columns, rows, name, id = (row, i) => i, empty = 'There are none.', mark, chosen, onChoose }) {
+	if (!rows?.length) return <Empty>{empty}</Empty>;
+	return (
+		<table class="rows">
+			<caption class="hidden">{name}</caption>
+			<thead>
+				<tr>
+					{onChoose && <th class="choose"><input type="checkbox" aria-label="choose all rows" checked={rows.every((r) => chosen.has(id(r)))} onChange={(e) => onChoose(e.currentTarget.checked ? rows.map(id) : [], true)} /></th>}
+					{columns.map((c) => <th key={c.head} scope="col" class={c.num ? 'num' : ''}>{c.head}</th>)}
+				</tr>
+			</thead>
+			<tbody>
+				{rows.map((row, i) => (
+					<tr key={id(row, i)} data-row class={`${mark?.(row) ?? ''}${chosen?.has(id(row)) ? ' chosen' : ''}`}>
+						{onChoose && <td class="choose"><input type="checkbox" aria-label={`choose ${id(row)}`} checked={chosen.has(id(row))} onChange={(e) => onChoose(id(row), e.currentTarget.checked)} /></td>}
+						{columns.map((c, n) => {
+							const Cell = n === 0 ? 'th' : 'td';
+							return <Cell key={c.head} scope={n === 0 ? 'row' : undefined} class={`${c.num ? 'num' : ''}${c.wide ? ' wide' : ''}`} data-head={c.head}>{c.cell(row)}</Cell>;
+						})}
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
+}
+
+// Names and values.
+export const Facts = ({ of }) => (
+	<dl class="facts">
+		{of.filter(Boolean).map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value ?? <span class="quiet">–</span>}</dd></div>)}
+	</dl>
+);
+
+// ---- a question before something is done ----
+
+export function Dialog({ title, children, onClose }) {
+	const box = useRef(null);
+
+	useEffect(() => {
+		const before = document.activeElement;
+		box.current.showModal();
+		return () => before?.isConnected && before.focus();
+	}, []);
+	return (
+		<dialog ref={box} aria-labelledby="dialog-title" onClose={onClose} onCancel={onClose}>
+			<header><h2 id="dialog-title">{title}</h2><button type="button" class="plain" onClick={onClose} aria-label="close">✕</button></header>
+			{children}
+		</dialog>
+	);
+}
+
+export const Field = ({ label, hint, children }) => (
+	<label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>
+);
+
+export const Reason = ({ value, onInput }) => (
+	<Field label="Reason" hint="For the audit: a ticket, or what you know.">
+		<input name="reason" required maxlength="500" autocomplete="off" value={value} onInput={(e) => onInput(e.currentTarget.value)} />
+	</Field>
+);
