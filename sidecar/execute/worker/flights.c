@@ -22,6 +22,7 @@ typedef struct Flight
 	FlightKey	key;
 	Task	   *task;
 	int64		begins;
+	int64		ends;
 } Flight;
 
 /* A task that was asked to stop. */
@@ -137,7 +138,7 @@ flights_go_on(Flights *flights, int64 now_us)
 }
 
 void
-flights_add(Flights *flights, Task *task, int64 begins, int64 now_us)
+flights_add(Flights *flights, Task *task, int64 begins, int64 ends, int64 now_us)
 {
 	Flight	   *flight = palloc0(sizeof(Flight));
 
@@ -146,6 +147,7 @@ flights_add(Flights *flights, Task *task, int64 begins, int64 now_us)
 	strlcpy(flight->key.id, task->id_text, sizeof(flight->key.id));
 	flight->task = task;
 	flight->begins = begins;
+	flight->ends = ends;
 	map_set(flights->by_key, &flight->key, flight);
 	dlist_push_tail(&flights->tasks, &task->node);
 	task->taken_us = now_us;
@@ -191,7 +193,19 @@ flights_was_sent(const Flights *flights, const Task *task, int64 sent)
 bool
 flights_may_have_run(const Flights *flights, const Task *task, int64 sent)
 {
-	return !task->is_ahead && flights_was_sent(flights, task, sent);
+	/* The object is whole without the end of its line. */
+	return !task->is_ahead && flight_of(flights, task)->ends - 1 <= sent;
+}
+
+bool
+flights_any_may_have_run(const Flights *flights, int64 sent)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, (dlist_head *) &flights->tasks)
+		if (flights_may_have_run(flights, dlist_container(Task, node, iter.cur), sent))
+			return true;
+	return false;
 }
 
 int

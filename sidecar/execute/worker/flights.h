@@ -26,8 +26,8 @@ typedef struct Flights Flights;
 extern Flights *flights_new(void);
 extern void flights_free(Flights *flights);
 
-/* begins: the position of the task's line in the input of the process. */
-extern void flights_add(Flights *flights, Task *task, int64 begins,
+/* begins, ends: positions of the task's line in the input of the process. */
+extern void flights_add(Flights *flights, Task *task, int64 begins, int64 ends,
 						int64 now_us);
 extern int	flights_count(const Flights *flights);
 
@@ -44,12 +44,13 @@ extern void flights_go_on(Flights *flights, int64 now_us);
 /* Forgets whether the worker reports tasks: its next program may differ. */
 extern void flights_forget_worker(Flights *flights);
 
-/* Whether the process may have seen the task, after that number of bytes was written. */
+/* Whether the process may have seen a part of the task, after that number of bytes was written. */
 extern bool flights_was_sent(const Flights *flights, const Task *task, int64 sent);
 
-/* Whether the task may have run: it was sent, and is not ahead of the worker. */
+/* Whether the task may have run: it was sent whole, and is not ahead of the worker. */
 extern bool flights_may_have_run(const Flights *flights, const Task *task,
 								 int64 sent);
+extern bool flights_any_may_have_run(const Flights *flights, int64 sent);
 
 /* The tasks that are in flight the longest, and the shortest; NULL: none. */
 extern Task *flights_first(Flights *flights);

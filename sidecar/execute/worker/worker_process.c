@@ -17,6 +17,7 @@
 #include "protocol/worker_protocol.h"
 
 #define NODE_GONE "was stopped because its node was declared gone"
+#define NODE_LOCKED "was stopped with unread tasks because its node begins anew"
 #define OTHERS_DEADLINE "was stopped because another task passed its deadline"
 
 /* No more tasks are given while this many bytes wait to be written. */
@@ -113,13 +114,14 @@ void
 worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 {
 	const RunnerGate *gate = process->setup->gate;
+	int64		begins = lines_position(process->input);
 
 	if (worker_process_load(process) == 0)
 		resident_keep_words(process->resident, Min(process->setup->config->max_output, WORDS_MAX));
 	task->run = process;
 	process->given_under = incarnation;
-	flights_add(process->flights, task, lines_position(process->input), now(process));
 	worker_protocol_encode(&process->input->bytes, task, gate->until_us(gate->arg));
+	flights_add(process->flights, task, begins, lines_position(process->input), now(process));
 }
 
 void
@@ -180,13 +182,29 @@ worker_process_begin(WorkerProcess *process, int64 incarnation)
 		resident_end(process->resident, NODE_GONE);
 }
 
+/*
+ * Unwritten lines may not be written now.  While the gate is shut they must go, but not
+ * at the cost of a task that may run.
+ */
+static void
+hold(WorkerProcess *process)
+{
+	const RunnerGate *gate = process->setup->gate;
+
+	if (worker_process_is_up(process) && gate->is_shut(gate->arg) &&
+		!flights_any_may_have_run(process->flights, process->input->sent))
+		resident_end(process->resident, NODE_LOCKED);
+	else
+		resident_hold(process->resident);
+}
+
 void
 worker_process_flush(WorkerProcess *process)
 {
 	const RunnerGate *gate = process->setup->gate;
 
 	if (lines_unwritten(process->input) > 0 && is_of_another(process, gate->incarnation(gate->arg)))
-		resident_hold(process->resident);
+		hold(process);
 	else
 		resident_flush(process->resident);
 	if (lines_unwritten(process->input) == 0)

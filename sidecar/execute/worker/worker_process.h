@@ -11,7 +11,8 @@
  * turn.  Replies may come in any order.
  *
  * A task may start when its line is written.  No task line is written while the gate
- * is closed, or under a later incarnation than the task was given under.
+ * is closed, or under a later incarnation than the task was given under.  While the
+ * gate is shut, a process that has nothing but such lines is ended.
  *
  * We end a process that breaks the protocol, keeps a stopped task longer than
  * the grace, or closes a pipe and does not exit.  When a process is gone, its
@@ -101,7 +102,7 @@ extern void worker_process_ask(WorkerProcess *process, Task *task,
  */
 extern void worker_process_greet(WorkerProcess *process);
 
-/* Writes the collected lines, unless they have tasks that may not start now. */
+/* Writes the collected lines, unless they have tasks that may not start now: see above. */
 extern void worker_process_flush(WorkerProcess *process);
 
 /*

@@ -543,8 +543,18 @@ test_gate_another_incarnation(void **state)
 	fixture.incarnation = 2;
 	next = start_task(NULL);
 	wait_for_all();
-	assert_verdict(large, TASK_FAILURE, "worker was stopped because its node was declared gone");
+	assert_verdict(large, TASK_RELEASE, NULL);
 	assert_verdict(next, TASK_DONE, NULL);
+}
+
+static void
+test_gate_shut_unwritten(void **state)
+{
+	TestTask   *large = start_unwritten();
+
+	fixture.is_shut = true;
+	wait_for(large);
+	assert_verdict(large, TASK_RELEASE, NULL);
 }
 
 /* ---- the rest ---- */
@@ -676,6 +686,7 @@ main(void)
 		TEST(test_cancel_waiting),
 		TEST(test_gate_waiting),
 		TEST(test_gate_unwritten),
+		TEST(test_gate_shut_unwritten),
 		TEST(test_gate_another_incarnation),
 		TEST(test_close_kills),
 		TEST(test_descriptors),
