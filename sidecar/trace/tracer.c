@@ -18,6 +18,8 @@
 /* The helper's last request, at a drain. */
 #define LEAVE_US SECONDS_TO_US(5)
 
+#define TOO_MANY "too many for their helper"
+
 /* The time between two warnings of drops. */
 #define WARN_US SECONDS_TO_US(60)
 
@@ -40,7 +42,7 @@ struct Tracer
 /* ---- drops ---- */
 
 static void
-drop(Tracer *tracer, int64 n)
+drop(Tracer *tracer, int64 n, const char *why)
 {
 	int64		now_us = loop_now_us(tracer->loop);
 
@@ -48,7 +50,7 @@ drop(Tracer *tracer, int64 n)
 	if (n == 0 || (tracer->warned_us != 0 && now_us - tracer->warned_us < WARN_US))
 		return;
 	log_line(TWT_LOG_WARN, "traces", "dropped spans of " INT64_FORMAT " tries: %s", tracer->ndropped - tracer->nwarned,
-			 tracer->trouble != NULL ? tracer->trouble : "too many for their helper");
+			 tracer->trouble != NULL ? tracer->trouble : why);
 	tracer->warned_us = now_us;
 	tracer->nwarned = tracer->ndropped;
 }
@@ -60,7 +62,7 @@ keep(Tracer *tracer, const char *line, size_t len)
 {
 	if (tracer->nwaiting == WAITING_MAX || tracer->config->traces.line == NULL)
 	{
-		drop(tracer, 1);
+		drop(tracer, 1, TOO_MANY);
 		return;
 	}
 	appendBinaryStringInfo(&tracer->waiting, line, (int) len);
@@ -74,7 +76,7 @@ hand_over(Tracer *tracer, const char *line, size_t len)
 	if (helper_send(tracer->helper, line, len))
 		tracer->nhanded++;
 	else
-		drop(tracer, 1);
+		drop(tracer, 1, TOO_MANY);
 }
 
 static void
@@ -89,17 +91,25 @@ on_span(void *arg, const char *line, size_t len)
 }
 
 static void
+drop_waiting(Tracer *tracer, const char *why)
+{
+	drop(tracer, tracer->nwaiting, why);
+	resetStringInfo(&tracer->waiting);
+	tracer->nwaiting = 0;
+}
+
+static void
 on_ready(void *arg)
 {
 	Tracer	   *tracer = arg;
 
 	/* in one piece, which its input takes whatever its length */
 	if (tracer->nwaiting > 0 && helper_send(tracer->helper, tracer->waiting.data, tracer->waiting.len - 1))
+	{
 		tracer->nhanded += tracer->nwaiting;
-	else
-		drop(tracer, tracer->nwaiting);
-	resetStringInfo(&tracer->waiting);
-	tracer->nwaiting = 0;
+		tracer->nwaiting = 0;
+	}
+	drop_waiting(tracer, TOO_MANY);
 }
 
 /* ---- from the helper ---- */
@@ -118,7 +128,7 @@ on_line(void *arg, const char *line, size_t len)
 	tracer->trouble = trouble == NULL ? NULL : pstrdup(trouble);
 	tracer->nhanded -= nsent + ndropped;
 	tracer->nsent += nsent;
-	drop(tracer, ndropped);
+	drop(tracer, ndropped, TOO_MANY);
 	json_decref(told);
 }
 
@@ -127,7 +137,7 @@ on_gone(void *arg)
 {
 	Tracer	   *tracer = arg;
 
-	drop(tracer, tracer->nhanded);
+	drop(tracer, tracer->nhanded, "their helper has ended");
 	tracer->nhanded = 0;
 	pfree(tracer->trouble);
 	tracer->trouble = NULL;
@@ -166,13 +176,21 @@ tracer_write(const Tracer *tracer, StringInfo out)
 
 /* ---- open, reload, end, free ---- */
 
+/* Tries that wait for a helper wait in vain then. */
+static void
+end(Tracer *tracer, const char *why)
+{
+	drop_waiting(tracer, "their helper was not ready");
+	helper_end(tracer->helper, why);
+}
+
 static void
 run(Tracer *tracer)
 {
 	if (tracer->config->traces.line != NULL)
 		helper_run(tracer->helper, tracer->config->traces.line);
 	else
-		helper_end(tracer->helper, "there are no traces any more");
+		end(tracer, "there are no traces any more");
 }
 
 Tracer *
@@ -212,7 +230,7 @@ tracer_end(Tracer *tracer)
 {
 	if (helper_has_input(tracer->helper))
 		return false;
-	helper_end(tracer->helper, "this sidecar stops");
+	end(tracer, "this sidecar stops");
 	return helper_is_down(tracer->helper);
 }
 

@@ -9,6 +9,7 @@
 #include "base/port.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/lines.h"
@@ -69,6 +70,23 @@ helper_main_leave(HelperMain *frame, int status)
 	loop_io_want(frame->in, 0);
 	if (frame->own != NULL)
 		leave(frame);
+}
+
+static void
+on_term(void *arg)
+{
+	HelperMain *frame = arg;
+
+	if (frame->is_leaving)
+		helper_main_stop(frame);
+	else
+		helper_main_leave(frame, EXIT_FINE);
+}
+
+void
+helper_main_take_term(HelperMain *frame)
+{
+	loop_on_signal(frame->loop, SIGTERM, on_term, frame);
 }
 
 /* ---- lines ---- */

@@ -53,4 +53,10 @@ extern StringInfo helper_main_out(HelperMain *frame);
 extern void helper_main_leave(HelperMain *frame, int status);
 extern void helper_main_stop(HelperMain *frame);
 
+/*
+ * For begin(): TERM calls leave(), and ends the program at once when it is leaving.
+ * The sidecar sends TERM some time after it has ended the input.
+ */
+extern void helper_main_take_term(HelperMain *frame);
+
 #endif							/* TWT_HELPER_MAIN_H */

@@ -7,8 +7,6 @@
  */
 #include "base/port.h"
 
-#include <signal.h>
-
 #include "base/program.h"
 #include "workers/lib/helper_main.h"
 #include "workers/notify/notifier.h"
@@ -28,13 +26,6 @@ typedef struct Notify
 
 HELLO_SETTINGS(notify_settings);
 
-/* Requests under way are answered before the end, so that they are not sent again. */
-static void
-on_term(void *frame)
-{
-	helper_main_leave(frame, EXIT_FINE);
-}
-
 static void *
 begin(HelperMain *frame, void *settings)
 {
@@ -42,7 +33,7 @@ begin(HelperMain *frame, void *settings)
 
 	notify->frame = frame;
 	notify->notifier = notifier_new(helper_main_loop(frame), helper_main_out(frame), settings);
-	loop_on_signal(helper_main_loop(frame), SIGTERM, on_term, frame);
+	helper_main_take_term(frame);
 	return notify;
 }
 
@@ -58,6 +49,7 @@ on_left(void *frame)
 	helper_main_stop(frame);
 }
 
+/* Requests under way are answered before the end, so that they are not sent again. */
 static void
 leave(void *arg)
 {

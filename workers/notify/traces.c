@@ -7,8 +7,6 @@
  */
 #include "base/port.h"
 
-#include <signal.h>
-
 #include "base/program.h"
 #include "workers/lib/helper_main.h"
 #include "workers/notify/trace_export.h"
@@ -25,20 +23,7 @@ typedef struct Traces
 {
 	HelperMain *frame;
 	TraceExport *export;
-	bool		is_leaving;
 } Traces;
-
-/* The input has ended first if the sidecar asks, and the last requests took too long. */
-static void
-on_term(void *arg)
-{
-	Traces	   *traces = arg;
-
-	if (traces->is_leaving)
-		helper_main_stop(traces->frame);
-	else
-		helper_main_leave(traces->frame, EXIT_FINE);
-}
 
 static void *
 begin(HelperMain *frame, void *settings)
@@ -47,7 +32,7 @@ begin(HelperMain *frame, void *settings)
 
 	traces->frame = frame;
 	traces->export = trace_export_new(helper_main_loop(frame), helper_main_out(frame), settings);
-	loop_on_signal(helper_main_loop(frame), SIGTERM, on_term, traces);
+	helper_main_take_term(frame);
 	return traces;
 }
 
@@ -68,7 +53,6 @@ leave(void *arg)
 {
 	Traces	   *traces = arg;
 
-	traces->is_leaving = true;
 	trace_export_leave(traces->export, on_left, traces->frame);
 }
 

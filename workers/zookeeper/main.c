@@ -26,12 +26,6 @@ typedef struct Candidate
 
 HELLO_SETTINGS(zk_settings);
 
-static void
-on_term(void *frame)
-{
-	helper_main_leave(frame, EXIT_FINE);
-}
-
 /* TERM ends the session too, so that the other nodes need not wait for its time. */
 static void *
 begin(HelperMain *frame, void *settings)
@@ -41,7 +35,7 @@ begin(HelperMain *frame, void *settings)
 	candidate->frame = frame;
 	candidate->stand = stand_new(helper_main_loop(frame), helper_main_out(frame));
 	stand_set(candidate->stand, settings);
-	loop_on_signal(helper_main_loop(frame), SIGTERM, on_term, frame);
+	helper_main_take_term(frame);
 	return candidate;
 }
 

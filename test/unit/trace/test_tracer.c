@@ -215,6 +215,27 @@ test_ends_after_its_lines(void **state)
 	tracer_free(tracer);
 }
 
+/* At a stop, and when a reload ends the traces. */
+static void
+test_end_drops_waiting(void **state)
+{
+	Config		config = {0};
+	Tracer	   *tracer = open_tracer(&config);
+
+	end_tries(2);
+	assert_true(tracer_end(tracer));
+	assert_true(tracer_end(tracer));
+	expect_counter(tracer, "{result=\"dropped\"} 2\n");
+	tracer_free(tracer);
+
+	tracer = open_tracer(&config);
+	end_tries(3);
+	config.traces.line = NULL;
+	tracer_reload(tracer, &config);
+	expect_counter(tracer, "{result=\"dropped\"} 3\n");
+	tracer_free(tracer);
+}
+
 /* The file may have another secret; otherwise the process stays. */
 static void
 test_reload_renews_for_the_file_only(void **state)
@@ -238,6 +259,7 @@ main(void)
 		cmocka_unit_test(test_none_waits),
 		cmocka_unit_test(test_full_helper_drops),
 		cmocka_unit_test(test_ends_after_its_lines),
+		cmocka_unit_test(test_end_drops_waiting),
 		cmocka_unit_test(test_reload_renews_for_the_file_only),
 	};
 
