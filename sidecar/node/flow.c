@@ -25,6 +25,7 @@ struct Flow
 	int64		at_us;			/* their row begins ... */
 	int64		length_us;		/* ... and has this length */
 	int64		incarnation;	/* ... and node */
+	int64		told;			/* the last one that was noted */
 };
 
 /* Three parameters of one row after the other. */
@@ -113,23 +114,24 @@ on_noted(void *arg, PgOutcome outcome, PGresult *result)
 	flow->is_sent = false;
 	if (outcome != PG_DONE)
 		return;
+	flow->told = flow->incarnation;
 	metrics_flow_taken(flow->metrics);
 	flow->is_fixed = false;
 }
 
-/* Fixes the figures since the last row.  False: there are none. */
+/*
+ * Fixes the figures since the last row.  False: there are none, and the database knows
+ * that this node notes them.
+ */
 static bool
 fix(Flow *flow)
 {
 	int64		now_us = task_clock_us();
 
-	if (metrics_flow_fix(flow->metrics))
-	{
-		flow->is_fixed = true;
-		flow->at_us = flow->since_us;
-		flow->length_us = Max(now_us - flow->since_us, 0);
-		flow->incarnation = node_incarnation(flow->node);
-	}
+	flow->is_fixed = metrics_flow_fix(flow->metrics) || flow->told != node_incarnation(flow->node);
+	flow->at_us = flow->since_us;
+	flow->length_us = Max(now_us - flow->since_us, 0);
+	flow->incarnation = node_incarnation(flow->node);
 	flow->since_us = now_us;
 	return flow->is_fixed;
 }

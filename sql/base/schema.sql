@@ -127,6 +127,7 @@ CREATE TABLE twtasks.node (
 	next_tick		timestamptz,							-- Announced time of its next tick; another node replaces a leader that misses it
 	faults			text[] NOT NULL DEFAULT '{}',			-- Its faults, each with advice: handlers that it cannot start, a silent session, helpers and listeners in trouble, a file that is not reloaded
 	boot_time		timestamptz,							-- boot_time() at the last heartbeat or look; with another one its times tell nothing; NULL: not known
+	notes_flow		boolean NOT NULL DEFAULT false,			-- Whether it adds to twtasks.flow; false in its first minute, and for sidecars of version 1.0
 	CONSTRAINT node_pkey PRIMARY KEY (incarnation)
 );
 COMMENT ON TABLE twtasks.node IS 'Starts of sidecars; tasks of an ended one follow their stuck rules';

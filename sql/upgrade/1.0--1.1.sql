@@ -58,7 +58,8 @@ ALTER TABLE twtasks.message_offset
 	ADD COLUMN problem_since timestamptz,
 	ADD COLUMN log_first bigint;
 
-ALTER TABLE twtasks.node ADD COLUMN boot_time timestamptz;
+ALTER TABLE twtasks.node ADD COLUMN boot_time timestamptz, ADD COLUMN notes_flow boolean NOT NULL DEFAULT false;
+DROP FUNCTION twtasks_internal.living_nodes();
 
 /* A person behind twtasks-web.  The build replaces the function. */
 CREATE FUNCTION twtasks_internal.on_behalf_of() RETURNS text LANGUAGE sql STABLE PARALLEL RESTRICTED
@@ -100,7 +101,7 @@ ALTER TABLE twtasks.finished_task ADD COLUMN started timestamptz;
 ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;
 
 /* The row stays: by its age twtasks-web knows that nobody counts any more. */
-ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL DEFAULT 0, ADD COLUMN dropped_since timestamptz;
+ALTER TABLE twtasks.monitor_look ADD COLUMN retrying bigint NOT NULL DEFAULT 0, ADD COLUMN dropped_since timestamptz, ADD COLUMN counted_since timestamptz;
 ALTER TABLE twtasks.monitor_look ALTER COLUMN retrying DROP DEFAULT;
 
 /* Since when a task could run. */

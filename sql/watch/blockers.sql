@@ -4,12 +4,12 @@
  *		The nodes that live, as far as the database knows.
  */
 CREATE FUNCTION twtasks_internal.living_nodes(
-	OUT name text, OUT buckets text[], OUT types text[], OUT faults text[])
+	OUT name text, OUT buckets text[], OUT types text[], OUT faults text[], OUT notes_flow boolean)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT n.name, n.buckets, n.types, n.faults FROM twtasks.node n
+	SELECT n.name, n.buckets, n.types, n.faults, n.notes_flow FROM twtasks.node n
 	WHERE n.ended IS NULL AND n.heartbeat > (SELECT clock_timestamp()) - n.lease
 $$;
 

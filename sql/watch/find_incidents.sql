@@ -164,7 +164,9 @@ $$;
  *		Incidents of what stands still: tasks that should have moved on 5 minutes ago,
  *		but for those in the queue, and buckets in which no task starts although a task
  *		that nothing holds up waits.  Looks for them only if the last count shows that
- *		there can be some.
+ *		there can be some.  The first count after an outage may see tasks between their
+ *		promotion and their grab, so it opens no stall.  Nor does any count where a sidecar
+ *		works that does not tell what it starts.
  *
  * Returns
  *		as find_incidents()
@@ -190,6 +192,10 @@ AS $$
 			  FROM twtasks.monitor_type s WHERE s.status = 'SUBMITTED' AND s.oldest < moment - interval '2 min') m
 		WHERE m.place <= 20 AND twtasks_internal.works_for(m.bucket)
 		  AND NOT EXISTS (SELECT FROM twtasks.monitor_type p WHERE p.bucket = m.bucket AND p.status = 'PROCESSING')
+		  AND NOT EXISTS (SELECT FROM twtasks_internal.living_nodes() n
+						  WHERE m.bucket = ANY (n.buckets) IS NOT FALSE AND NOT n.notes_flow)
+		  AND (EXISTS (SELECT FROM twtasks.monitor_look l WHERE l.counted_since < moment - interval '30 s')
+			   OR EXISTS (SELECT FROM twtasks.incident i WHERE i.key = 'stall/' || m.bucket AND i.resolved IS NULL))
 		  -- a row is about the minute after its time
 		  AND NOT EXISTS (SELECT FROM twtasks.flow f WHERE f.at > moment - interval '3 min' AND f.bucket = m.bucket AND f.started > 0)
 		GROUP BY m.bucket)

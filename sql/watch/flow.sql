@@ -30,7 +30,8 @@ COMMENT ON TABLE twtasks.flow IS 'What each sidecar did in each minute, by bucke
  *
  *		Adds what a sidecar did in a time that began at "at" to twtasks.flow.  A
  *		sidecar that got no answer calls again with the same time; the second call
- *		does nothing if the first one was committed.
+ *		does nothing if the first one was committed.  A sidecar calls in its first minute
+ *		without rows, too, so that its silence tells that it starts nothing.
  *
  * Parameters
  *		buckets, types	one element for each row
@@ -45,7 +46,7 @@ COMMENT ON TABLE twtasks.flow IS 'What each sidecar did in each minute, by bucke
  *		22023			the arrays do not match, or have more than 1000 rows
  *		55P03			another transaction has locked the table for more than a second
  *
- * Writes		twtasks.flow
+ * Writes		twtasks.flow, twtasks.node
  */
 CREATE FUNCTION twtasks_internal.note_flow(
 	incarnation bigint,
@@ -74,6 +75,7 @@ BEGIN
 	IF EXISTS (SELECT FROM twtasks.flow f WHERE f.at = note_flow.at AND f.node = note_flow.incarnation) THEN
 		RETURN 0;
 	END IF;
+	UPDATE twtasks.node n SET notes_flow = true WHERE n.incarnation = note_flow.incarnation AND NOT n.notes_flow;
 	INSERT INTO twtasks.flow (at, step, node, bucket, type, started, done, failed, errors, retried, refused, unknown, wait, run)
 	SELECT note_flow.at, note_flow.length_ms * interval '1 millisecond', note_flow.incarnation, note_flow.buckets[n + 1], note_flow.types[n + 1],
 		   counts[n * 7 + 1], counts[n * 7 + 2], counts[n * 7 + 3], counts[n * 7 + 4], counts[n * 7 + 5],

@@ -17,6 +17,7 @@ CREATE TABLE twtasks.monitor_look (
 	nodes				bigint NOT NULL,				-- Sidecars that live
 	retrying			bigint NOT NULL,				-- WAITING or SUBMITTED tasks that have been tried already
 	dropped_since		timestamptz,					-- Time of the first look at dropped since it began anew, which it also does after a crash
+	counted_since		timestamptz,					-- Time of the first count without a gap of more than 90 seconds after it
 	CONSTRAINT monitor_look_pkey PRIMARY KEY (one),
 	CONSTRAINT monitor_look_one_check CHECK (one)
 );
@@ -186,6 +187,7 @@ BEGIN
 	SELECT look.stuck + count(*), greatest(look.newest_stuck, max(l.next_event_time))
 	INTO look.stuck, look.newest_stuck
 	FROM twtasks_internal.late_not_queued(cap, moment) l;
+	look.counted_since := CASE WHEN before.at > moment - interval '90 s' THEN before.counted_since END;
 	SELECT coalesce(sum(q.dropped), 0) INTO look.dropped FROM twtasks.queue_stats() q;
 	look.dropped_since := CASE WHEN look.dropped >= before.dropped THEN before.dropped_since ELSE moment END;
 	SELECT count(*) INTO look.nodes FROM twtasks.node n
@@ -200,10 +202,10 @@ BEGIN
 	DELETE FROM twtasks.monitor_look;
 	INSERT INTO twtasks.monitor_look
 		(one, at, waiting, submitted, processing, errors, held, capped, oldest_submitted, newest_error,
-		 stuck, newest_stuck, finished_estimate, dropped, nodes, retrying, dropped_since)
+		 stuck, newest_stuck, finished_estimate, dropped, nodes, retrying, dropped_since, counted_since)
 	SELECT look.one, look.at, look.waiting, look.submitted, look.processing, look.errors, look.held, look.capped,
 		   look.oldest_submitted, look.newest_error, look.stuck, look.newest_stuck, look.finished_estimate,
-		   look.dropped, look.nodes, look.retrying, look.dropped_since
+		   look.dropped, look.nodes, look.retrying, look.dropped_since, coalesce(look.counted_since, moment)
 	ON CONFLICT DO NOTHING;
 
 	errors := look.errors;

@@ -4,7 +4,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 DELETE FROM twtasks.flow;
-SELECT plan(21);
+SELECT plan(22);
 
 CREATE FUNCTION pg_temp.caught(statement text) RETURNS text LANGUAGE plpgsql
 AS $$ BEGIN EXECUTE statement; RETURN 'ok'; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
@@ -30,7 +30,8 @@ SELECT is((SELECT to_jsonb(f) - '{at}'::text[] FROM twtasks.flow f WHERE f.type 
 	"wait": null, "run": null}'::jsonb, 'a type that is not measured has no histogram');
 SELECT is(pg_temp.note(1, pg_temp.at('1 minute')), 0::bigint, 'a call that is repeated adds nothing');
 SELECT is(pg_temp.note(2, pg_temp.at('1 minute')), 2::bigint, 'another node adds rows for the same time');
-SELECT is(twtasks_internal.note_flow(1, pg_temp.at('0'), 60000, '{}', '{}', '{}', '{}', '{}'), 0::bigint, 'a call without rows adds nothing');
+SELECT is(twtasks_internal.note_flow(pg_temp.node(), pg_temp.at('0'), 60000, '{}', '{}', '{}', '{}', '{}'), 0::bigint, 'a call without rows adds nothing');
+SELECT is((SELECT n.notes_flow FROM twtasks.node n WHERE n.incarnation = pg_temp.node()), true, '... and tells that the node notes what it does');
 SELECT is(pg_temp.caught(format($$SELECT twtasks_internal.note_flow(3, now(), 1, %s)$$, a)), '22023', 'refused: ' || a)
 FROM unnest(ARRAY[
 	$$'{a}', '{A,B}', '{}', '{}', '{}'$$,

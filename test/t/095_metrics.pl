@@ -166,6 +166,10 @@ is($node->value('SELECT translate(string_agg(s::text, E\'\n\'), \',()\', \' \') 
 is($node->value('SELECT bool_and(step BETWEEN \'0\' AND \'10 minutes\' AND at < clock_timestamp()
 	AND node IN (SELECT incarnation FROM twtasks.node)) FROM twtasks.flow'), 't', 'its rows have a time and a node');
 
+# Its silence tells something only if it has said that it would speak.
+is(start('idle', buckets => ['idle'])->stop, 0, 'a sidecar without tasks stops');
+is($node->value("SELECT notes_flow FROM twtasks.node WHERE name = 'idle'"), 't', 'it has told that it adds to the flow');
+
 # ---- many types ----
 
 %ports = ();
