@@ -27,19 +27,19 @@ SELECT is(pg_temp.told(1, 'add'), session_user || ' / / type TEST, key order 1',
 SELECT twtasks.add_task('TEST', task_id => pg_temp.id(2), run_after => now() + interval '1 h') \g /dev/null
 SELECT is(pg_temp.lived(2), 'add 0 WAITING', 'a task that waits');
 SELECT pg_temp.due(2) \g /dev/null
-SELECT is(pg_temp.lived(2), 'add 0 ?, runnable 1 SUBMITTED', '... and came into the queue');
+SELECT is(pg_temp.lived(2), 'add 0 WAITING, runnable 1 SUBMITTED', '... and came into the queue');
 SELECT pg_temp.grab(pg_temp.id(1)), pg_temp.grab(pg_temp.id(2)) \g /dev/null
-SELECT is(pg_temp.lived(1), 'add 0 ?, start 1 PROCESSING', 'it runs');
+SELECT is(pg_temp.lived(1), 'add 0 SUBMITTED, start 1 PROCESSING', 'it runs');
 SELECT is(pg_temp.told(1, 'start'), '/ test / try 1', '... on a node');
 
 -- ---- Tries that fail ----
 SELECT pg_temp.finish(pg_temp.id(1), 'retry', message => 'busy', delay_ms => 3600000) \g /dev/null
-SELECT is(pg_temp.lived(1), 'add 0 ?, start 1 PROCESSING, retry 2 WAITING', 'a try that failed');
+SELECT is(pg_temp.lived(1), 'add 0 SUBMITTED, start 1 PROCESSING, retry 2 WAITING', 'a try that failed');
 SELECT alike(pg_temp.told(1, 'retry'), '/ test / busy; next try not before %', '... its error, and the time of the next');
 SELECT pg_temp.due(1) \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(1)) \g /dev/null
 SELECT pg_temp.finish(pg_temp.id(1), 'error', message => 'busy') \g /dev/null
-SELECT is(pg_temp.lived(1), 'add 0 ?, start 1 PROCESSING, retry 2 WAITING, runnable 3 SUBMITTED, start 4 PROCESSING, error 5 ERROR', 'the next one, to its error');
+SELECT is(pg_temp.lived(1), 'add 0 SUBMITTED, start 1 PROCESSING, retry 2 WAITING, runnable 3 SUBMITTED, start 4 PROCESSING, error 5 ERROR', 'the next one, to its error');
 SELECT is(pg_temp.told(1, 'error'), '/ test / busy', '... also an error that is stored once');
 
 -- ---- Changes by hand, and the end ----
@@ -52,7 +52,7 @@ SELECT twtasks.request_cancel(pg_temp.id(1), 8, 'too late?') \g /dev/null
 SELECT alike(pg_temp.lived(1), '%, start 8 PROCESSING, request_cancel - ?', 'a request changes no version');
 DELETE FROM twtasks.cancel_request;
 SELECT pg_temp.finish(pg_temp.id(1), 'done', message => 'booked') \g /dev/null
-SELECT is(pg_temp.lived(1), 'add 0 ?, start 1 PROCESSING, retry 2 WAITING, runnable 3 SUBMITTED, start 4 PROCESSING, error 5 ERROR, resume 6 WAITING,'
+SELECT is(pg_temp.lived(1), 'add 0 SUBMITTED, start 1 PROCESSING, retry 2 WAITING, runnable 3 SUBMITTED, start 4 PROCESSING, error 5 ERROR, resume 6 WAITING,'
 	' start 8 PROCESSING, request_cancel - ?, done 9 DONE', 'the whole life of a task: each version once, but for the move to the queue before the last try');
 SELECT is(pg_temp.told(1, 'done'), '/ test / booked', '... the message of its end');
 SELECT is((SELECT array_agg(l.at ORDER BY l.n) FROM twtasks.life(pg_temp.id(1)) WITH ORDINALITY l(at, event, version, status, actor, node, detail, n)),
@@ -63,18 +63,18 @@ SELECT is((SELECT count(*) FROM twtasks.life(pg_temp.id(1)) l WHERE l::text LIKE
 
 -- ---- Other ends ----
 SELECT pg_temp.task_in('HELD', pg_temp.id(10)), pg_temp.task_in('CANCELLED', pg_temp.id(11)), pg_temp.task_in('FAILED', pg_temp.id(12)) \g /dev/null
-SELECT is(pg_temp.lived(10), 'add 0 ?, hold 1 HELD', 'a held task');
-SELECT is(pg_temp.lived(11), 'add 0 ?, cancel 1 CANCELLED', 'a cancelled task: its end is the change by hand');
-SELECT is(pg_temp.lived(12), 'add 0 ?, start 1 PROCESSING, error 2 ERROR, fail 3 FAILED', 'a task that was given up');
+SELECT is(pg_temp.lived(10), 'add 0 SUBMITTED, hold 1 HELD', 'a held task');
+SELECT is(pg_temp.lived(11), 'add 0 SUBMITTED, cancel 1 CANCELLED', 'a cancelled task: its end is the change by hand');
+SELECT is(pg_temp.lived(12), 'add 0 SUBMITTED, start 1 PROCESSING, error 2 ERROR, fail 3 FAILED', 'a task that was given up');
 SELECT twtasks.reopen_task(pg_temp.id(12), 3, clock_timestamp() + interval '1 h', 'once more') \g /dev/null
 SELECT alike(pg_temp.lived(12), '%, fail 3 FAILED, reopen 4 WAITING', '... and reopened');
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n), CASE n WHEN 13 THEN 'retry' WHEN 14 THEN 'fail' ELSE 'error' END::twtasks.stuck_rule) FROM generate_series(13, 15) n \g /dev/null
 UPDATE twtasks.task SET deadline = clock_timestamp() - interval '1 s' WHERE id IN (pg_temp.id(13), pg_temp.id(14), pg_temp.id(15));
 SELECT twtasks_internal.recover_tasks() \g /dev/null
-SELECT is(pg_temp.lived(13), 'add 0 ?, start 1 PROCESSING, unknown 2 SUBMITTED', 'a lost try that is repeated');
-SELECT is(pg_temp.lived(14), 'add 0 ?, start 1 PROCESSING, unknown 2 FAILED', '... after which it failed');
+SELECT is(pg_temp.lived(13), 'add 0 SUBMITTED, start 1 PROCESSING, unknown 2 SUBMITTED', 'a lost try that is repeated');
+SELECT is(pg_temp.lived(14), 'add 0 SUBMITTED, start 1 PROCESSING, unknown 2 FAILED', '... after which it failed');
 SELECT pg_temp.finish(pg_temp.id(15), 'done', 1, message => 'paid') \g /dev/null
-SELECT is(pg_temp.lived(15), 'add 0 ?, start 1 PROCESSING, unknown 2 ERROR, late - ?', '... and a late result, which changes nothing');
+SELECT is(pg_temp.lived(15), 'add 0 SUBMITTED, start 1 PROCESSING, unknown 2 ERROR, late - ?', '... and a late result, which changes nothing');
 SELECT is(pg_temp.told(15, 'late'), '/ test / done: paid', '... which it was');
 SELECT twtasks.add_task('TEST', task_id => pg_temp.id(16), expires => clock_timestamp() + interval '1 h') \g /dev/null
 UPDATE twtasks.task SET expires = clock_timestamp() - interval '1 s' WHERE id = pg_temp.id(16);
@@ -87,7 +87,7 @@ SELECT pg_temp.finish(pg_temp.id(20), 'repeat', delay_ms => 3600000), pg_temp.fi
 	pg_temp.finish(pg_temp.id(23), 'retry', message => 'x') \g /dev/null
 SELECT is(pg_temp.lived(20), 'add 0 ?, now 2 WAITING', 'a repeat: the try is not kept');
 SELECT is(pg_temp.lived(21), 'add 0 ?, runnable 2 SUBMITTED', 'a release');
-SELECT is(pg_temp.lived(22), 'add 0 ?, start 1 PROCESSING', 'a task that was handed on');
+SELECT is(pg_temp.lived(22), 'add 0 SUBMITTED, start 1 PROCESSING', 'a task that was handed on');
 SELECT is(pg_temp.told(22, 'start'), '/ / try 1, which has handed it on', '... which its start says, as no node has it');
 TRUNCATE twtasks.task_attempt;
 DELETE FROM twtasks.audit;
