@@ -15,6 +15,9 @@
 #define DRAIN_BYTES (1024 * 1024)
 #define DRAIN_US SECONDS_TO_US(2)
 
+/* All proxies are one client, with an address that no machine and no user has. */
+static const Peer proxies = {.bytes = {1, 1}};
+
 struct Connections
 {
 	Loop	   *loop;
@@ -36,6 +39,7 @@ struct Connection
 	Connections *connections;
 	int			fd;
 	HttpPeer	peer;
+	Peer		client;			/* its address, or that of all proxies */
 	LoopTimer  *timer;			/* its deadline */
 	void	   *request;		/* NULL: not busy */
 	bool		has_token;		/* its request, which is not ended for others */
@@ -108,9 +112,8 @@ start_drain(const Connection *connection)
 
 /* ---- the number of connections ---- */
 
-/* Its owner reads the end of the stream, and closes it. */
-static void
-end(Connection *connection)
+void
+connection_end(Connection *connection)
 {
 	if (connection->is_ending)
 		return;
@@ -120,9 +123,9 @@ end(Connection *connection)
 	(void) shutdown(connection->fd, SHUT_RDWR);
 }
 
-/* Ends the oldest connection without a token, of the peer or (NULL) of any. */
+/* Ends the oldest connection without a token, of the client or (NULL) of any. */
 static bool
-end_oldest(Connections *connections, const Peer *peer)
+end_oldest(Connections *connections, const Peer *client)
 {
 	dlist_iter	iter;
 
@@ -131,16 +134,16 @@ end_oldest(Connections *connections, const Peer *peer)
 		Connection *connection = dlist_container(Connection, node, iter.cur);
 
 		if (connection->is_ending || connection->has_token ||
-			(peer != NULL && !peer_is_same(peer, &connection->peer.address)))
+			(client != NULL && !peer_is_same(client, &connection->client)))
 			continue;
-		end(connection);
+		connection_end(connection);
 		return true;
 	}
 	return false;
 }
 
 static int
-count(Connections *connections, const Peer *peer)
+count(Connections *connections, const Peer *client)
 {
 	int			n = 0;
 	dlist_iter	iter;
@@ -149,7 +152,7 @@ count(Connections *connections, const Peer *peer)
 	{
 		const Connection *connection = dlist_container(Connection, node, iter.cur);
 
-		n += !connection->is_ending && peer_is_same(peer, &connection->peer.address);
+		n += !connection->is_ending && peer_is_same(client, &connection->client);
 	}
 	return n;
 }
@@ -163,15 +166,34 @@ is_proxy(const Connections *connections, const Peer *peer)
 	return false;
 }
 
+static Peer
+client_of(const Connections *connections, const HttpPeer *peer)
+{
+	return !peer->is_unix && is_proxy(connections, &peer->address) ? proxies : peer->address;
+}
+
+static bool
+is_full(Connections *connections, const Peer *client)
+{
+	bool		is_proxies = memcmp(client, &proxies, sizeof(Peer)) == 0;
+
+	return count(connections, client) >=
+		(is_proxies ? CONNECTIONS_OF_PROXIES_MAX : connections->of_one);
+}
+
 bool
 connections_admit(Connections *connections, const struct sockaddr *address)
 {
-	Peer		peer = peer_of(address);
+	HttpPeer	peer = {.is_unix = address->sa_family == AF_UNIX};
+	Peer		client;
 
 	if (connections->n >= CROWDED)
 		(void) end_oldest(connections, NULL);
-	return is_proxy(connections, &peer) || count(connections, &peer) < connections->of_one ||
-		end_oldest(connections, &peer);
+	if (peer.is_unix)
+		return true;
+	peer.address = peer_of(address);
+	client = client_of(connections, &peer);
+	return !is_full(connections, &client) || end_oldest(connections, &client);
 }
 
 /* ---- one connection ---- */
@@ -185,21 +207,30 @@ on_deadline(void *arg)
 	if (request != NULL && connection->connections->late(request))
 		loop_timer_start(connection->timer, connection->connections->headers_us);
 	else
-		end(connection);
+		connection_end(connection);
 }
 
 Connection *
 connections_add(Connections *connections, int fd, const struct sockaddr *address)
 {
 	Connection *connection = palloc0(sizeof(Connection));
+	bool		is_refused;
 
 	connection->connections = connections;
 	connection->fd = fd;
-	connection->peer.address = peer_of(address);
+	if (address->sa_family == AF_UNIX)
+		connection->peer = peer_of_socket(fd);
+	else
+		connection->peer.address = peer_of(address);
+	connection->client = client_of(connections, &connection->peer);
 	connection->timer = loop_timer_new(connections->loop, on_deadline, connection);
 	loop_timer_start(connection->timer, connections->headers_us);
+	is_refused = connection->peer.is_unix && is_full(connections, &connection->client) &&
+		!end_oldest(connections, &connection->client);
 	dlist_push_tail(&connections->all, &connection->node);
 	connections->n++;
+	if (is_refused)
+		connection_end(connection);
 	return connection;
 }
 
@@ -252,6 +283,8 @@ connection_remove(Connection *connection)
 	connection->connections->n -= !connection->is_ending;
 	dlist_delete(&connection->node);
 	loop_timer_free(connection->timer);
+	pfree(connection->peer.groups);
+	pfree(connection->peer.common_name);
 	pfree(connection);
 }
 

@@ -13,9 +13,10 @@
  *	 busy				the request is answered			CONNECTION_REQUEST_US
  *	 kept				the next request begins			CONNECTION_IDLE_US
  *
- * When there are too many connections, in all or of one address, the oldest one
- * is ended for a new one, unless it has a request with a token.  A request that
- * needs no token protects nothing: it could have a slow body.
+ * When there are too many connections, in all, of one client, or of all proxies,
+ * the oldest one is ended for a new one, unless it has a request with a token.  A
+ * request that needs no token protects nothing: it could have a slow body.  A
+ * client is an address, or a user of this machine.
  *
  * An answer that comes before the body of its request could be destroyed by
  * bytes that nobody reads.  So after such an answer a connection goes on to throw
@@ -32,6 +33,9 @@
 struct sockaddr;
 
 #define CONNECTIONS_MAX 256
+
+/* Proxies never have all, so that others come through when a proxy is full. */
+#define CONNECTIONS_OF_PROXIES_MAX 192
 #define CONNECTION_HEADERS_US SECONDS_TO_US(5)
 #define CONNECTION_REQUEST_US SECONDS_TO_US(25)
 #define CONNECTION_IDLE_US SECONDS_TO_US(30)
@@ -51,7 +55,7 @@ extern Connections *connections_new(Loop *loop, ConnectionLate late);
 extern void connections_free(Connections *connections);
 
 /*
- * The most connections of one address.  There is no such limit for proxies,
+ * The most connections of one client.  Proxies have one limit together; they are
  * networks as peer_parse() takes them; NULL-terminated, or NULL.
  */
 extern void connections_limit(Connections *connections, int of_one, char *const *proxies);
@@ -59,12 +63,18 @@ extern void connections_limit(Connections *connections, int of_one, char *const 
 /* Other deadlines, for tests. */
 extern void connections_hurry(Connections *connections, int64 headers_us, int64 request_us);
 
-/* Whether a connection from the address may be opened; may end another one. */
+/*
+ * Whether a connection from the address may be opened; may end another one.  The
+ * user of a Unix socket is not known yet, and is looked at by connections_add().
+ */
 extern bool connections_admit(Connections *connections, const struct sockaddr *address) MUSTCHECK;
 
 /* The socket stays the caller's.  Call connection_remove() before it is closed. */
 extern Connection *connections_add(Connections *connections, int fd,
 								   const struct sockaddr *address);
+
+/* Shuts the socket, which its owner then finds ended. */
+extern void connection_end(Connection *connection);
 extern void connection_remove(Connection *connection);
 
 extern const HttpPeer *connection_peer(const Connection *connection);

@@ -81,6 +81,15 @@ typedef struct HttpAnswer
 extern Http *http_open(Loop *loop, const char *listen, char *const *tokens);
 extern void http_set_tokens(Http *http, char *const *tokens);
 
+/* Listens on a Unix socket too: see local_socket.h.  Call it before http_limit(). */
+extern void http_listen_unix(Http *http, const char *path);
+
+/*
+ * From now on refuses requests for other hosts with 421: see http_is_our_host()
+ * and http_is_listed_host().  The caller keeps the names, as it does the tokens.
+ */
+extern void http_set_hosts(Http *http, char *const *hosts);
+
 /* See connections_limit() and connections_hurry(). */
 extern void http_limit(Http *http, int of_one, char *const *proxies);
 extern void http_hurry(Http *http, int64 headers_us, int64 request_us);
@@ -123,10 +132,13 @@ extern bool http_each_query(const HttpRequest *request,
 							bool (*fn) (void *arg, const char *name, const char *value),
 							void *arg);
 
+/* Its groups and its name are gone when the client has gone. */
 extern const HttpPeer *http_peer(const HttpRequest *request);
 
 /* NULL if the request has no such header. */
 extern const char *http_header(const HttpRequest *request, const char *name);
+
+extern int	http_header_count(const HttpRequest *request, const char *name);
 
 /* The body, with a NUL at body[len]. */
 extern const char *http_body(const HttpRequest *request, size_t *len);

@@ -1,5 +1,7 @@
 #include "base/port.h"
 
+#include <unistd.h>
+
 #include "web/http_access.h"
 #include "options/secret_file.h"
 
@@ -30,10 +32,39 @@ http_is_our_host(const char *host)
 		(len > 0 && strspn(host, "0123456789.") >= len);
 }
 
+/* The name ends where the host ends, or where its port begins. */
+static bool
+is_named(const char *host, const char *name)
+{
+	size_t		len = strlen(name);
+
+	return pg_strncasecmp(host, name, len) == 0 &&
+		(host[len] == '\0' || (host[len] == ':' && strchr(name, ':') == NULL));
+}
+
+bool
+http_is_listed_host(const char *host, char *const *names)
+{
+	char		own[256] = "";
+
+	if (host == NULL)
+		return false;
+	if (gethostname(own, sizeof(own) - 1) == 0 && own[0] != '\0' && is_named(host, own))
+		return true;
+	for (int i = 0; names != NULL && names[i] != NULL; i++)
+		if (is_named(host, names[i]))
+			return true;
+	return false;
+}
+
 bool
 http_is_our_origin(const char *origin, const char *host)
 {
-	return origin == NULL ||
-		(host != NULL && strncmp(origin, "http://", 7) == 0 &&
-		 pg_strcasecmp(origin + 7, host) == 0);
+	const char *end;
+
+	if (origin == NULL)
+		return true;
+	end = strstr(origin, "://");
+	return host != NULL && end != NULL && pg_strcasecmp(end + 3, host) == 0 &&
+		(strncmp(origin, "http://", 7) == 0 || strncmp(origin, "https://", 8) == 0);
 }

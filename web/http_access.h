@@ -19,8 +19,14 @@ extern bool http_has_token(const char *authorization, char *const *tokens);
 extern bool http_is_our_host(const char *host);
 
 /*
+ * Whether the host is this machine's own name or one of the names (NULL: none),
+ * which end in NULL.  A name without a port stands for all ports.
+ */
+extern bool http_is_listed_host(const char *host, char *const *names);
+
+/*
  * Whether the request comes from no web page (origin NULL), or from one of our
- * own.
+ * own, which a proxy may serve with TLS.
  */
 extern bool http_is_our_origin(const char *origin, const char *host);
 

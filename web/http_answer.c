@@ -173,7 +173,7 @@ put(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
 	request->is_suspended = false;
 	dlist_delete(&request->node);
 	MHD_resume_connection(request->connection);
-	http_daemon_wake(request->http);
+	http_listener_wake(request->listener);
 }
 
 /* An answer that comes too late is for nobody. */

@@ -24,11 +24,13 @@
 /* ---- libmicrohttpd ---- */
 
 static HttpRequest *
-new_request(Http *http, struct MHD_Connection *connection)
+new_request(HttpListener *listener, struct MHD_Connection *connection)
 {
 	HttpRequest *request = palloc0(sizeof(HttpRequest));
+	Http	   *http = listener->http;
 
 	request->http = http;
+	request->listener = listener;
 	request->connection = connection;
 	request->held = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 	request->peer = *connection_peer(request->held);
@@ -132,7 +134,7 @@ on_completed(void *arg, struct MHD_Connection *connection, void **state,
 static enum MHD_Result
 on_address(void *arg, const struct sockaddr *address, socklen_t len)
 {
-	return connections_admit(((Http *) arg)->connections, address) ? MHD_YES : MHD_NO;
+	return connections_admit(((HttpListener *) arg)->connections, address) ? MHD_YES : MHD_NO;
 }
 
 /* Its socket is still open in both cases. */
@@ -140,12 +142,12 @@ static void
 on_connection(void *arg, struct MHD_Connection *connection, void **held,
 			  enum MHD_ConnectionNotificationCode code)
 {
-	Http	   *http = arg;
+	HttpListener *listener = arg;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
 		connection_remove(*held);
 	else
-		*held = connections_add(http->connections,
+		*held = connections_add(listener->connections,
 								MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
 								MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 }
@@ -169,14 +171,14 @@ on_log(void *arg, const char *fmt, va_list args)
 }
 
 static void
-run(Http *http)
+run(HttpListener *listener)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	loop_timer_stop(http->timer);
-	MHD_run(http->daemon);
-	if (!loop_timer_active(http->timer) && MHD_get_timeout(http->daemon, &ms) == MHD_YES)
-		loop_timer_start(http->timer, MS_TO_US(Min(ms, 60000)));
+	loop_timer_stop(listener->timer);
+	MHD_run(listener->daemon);
+	if (!loop_timer_active(listener->timer) && MHD_get_timeout(listener->daemon, &ms) == MHD_YES)
+		loop_timer_start(listener->timer, MS_TO_US(Min(ms, 60000)));
 }
 
 static void
@@ -188,15 +190,15 @@ on_ready(void *arg, int ready)
 /* ---- listening ---- */
 
 static struct MHD_Daemon *
-start_daemon(Http *http, int fd)
+start_daemon(HttpListener *listener, int fd)
 {
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
-							0, on_address, http, request_hook, http,
+							0, on_address, listener, request_hook, listener,
 							MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 							MHD_OPTION_LISTEN_SOCKET, fd,
-							MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+							MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
 							MHD_OPTION_CONNECTION_LIMIT, (unsigned int) CONNECTIONS_MAX,
-							MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+							MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
 							MHD_OPTION_URI_LOG_CALLBACK, on_line, NULL,
 							MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int) IDLE_SECONDS,
 							MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) CONNECTION_BYTES,
@@ -205,69 +207,93 @@ start_daemon(Http *http, int fd)
 							MHD_OPTION_END);
 }
 
-static bool
-start_listening(Http *http)
+static int
+open_socket(HttpListener *listener)
 {
-	int			fd = address_listen(&http->address, &http->is_down);
+	return listener->local != NULL ? local_socket_listen(listener->local) :
+		address_listen(&listener->address, &listener->is_down);
+}
+
+static bool
+start_listening(HttpListener *listener)
+{
+	int			fd = open_socket(listener);
 
 	if (fd < 0)
 		return false;
-	http->daemon = start_daemon(http, fd);
-	if (http->daemon == NULL)
+	listener->daemon = start_daemon(listener, fd);
+	if (listener->daemon == NULL)
 	{
 		log_line(TWT_LOG_ERROR, "http", "could not start the server: out of memory; will try again");
+		if (listener->local != NULL)
+			local_socket_remove(listener->local);
 		close(fd);
 		return false;
 	}
-	http->io = loop_io_new(http->loop,
-						   MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
-						   on_ready, http);
-	loop_io_want(http->io, LOOP_READ);
+	listener->io = loop_io_new(listener->http->loop,
+							   MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+							   on_ready, listener);
+	loop_io_want(listener->io, LOOP_READ);
 	return true;
 }
 
 static void
 on_timer(void *arg)
 {
-	Http	   *http = arg;
+	HttpListener *listener = arg;
 
-	if (http->daemon != NULL)
-		run(http);
-	else if (!start_listening(http))
-		loop_timer_start(http->timer, ADDRESS_AGAIN_US);
+	if (listener->daemon != NULL)
+		run(listener);
+	else if (!start_listening(listener))
+		loop_timer_start(listener->timer, ADDRESS_AGAIN_US);
 }
 
 /* ---- the whole ---- */
 
 void
-http_daemon_start(Http *http)
+http_listener_new(Http *http, const Address *address, const char *path)
 {
-	http->timer = loop_timer_new(http->loop, on_timer, http);
-	loop_timer_start(http->timer, 0);
-}
+	HttpListener *listener = palloc0(sizeof(HttpListener));
 
-void
-http_daemon_wake(Http *http)
-{
-	if (http->daemon != NULL)
-		loop_timer_start(http->timer, 0);
-}
-
-void
-http_daemon_stop_listening(Http *http)
-{
-	if (http->daemon == NULL)
-		loop_timer_stop(http->timer);
+	listener->http = http;
+	if (address != NULL)
+		listener->address = *address;
 	else
-		close(MHD_quiesce_daemon(http->daemon));
+		listener->local = local_socket_new(path);
+	listener->connections = connections_new(http->loop, http_is_late);
+	listener->timer = loop_timer_new(http->loop, on_timer, listener);
+	loop_timer_start(listener->timer, 0);
+	slist_push_head(&http->listeners, &listener->node);
 }
 
 void
-http_daemon_stop(Http *http)
+http_listener_wake(HttpListener *listener)
 {
-	if (http->io != NULL)
-		loop_io_free(http->io);
-	if (http->daemon != NULL)
-		MHD_stop_daemon(http->daemon);
-	loop_timer_free(http->timer);
+	if (listener->daemon != NULL)
+		loop_timer_start(listener->timer, 0);
+}
+
+void
+http_listener_stop_listening(HttpListener *listener)
+{
+	if (listener->local != NULL)
+		local_socket_remove(listener->local);
+	if (listener->daemon == NULL)
+		loop_timer_stop(listener->timer);
+	else
+		close(MHD_quiesce_daemon(listener->daemon));
+}
+
+void
+http_listener_free(HttpListener *listener)
+{
+	if (listener->io != NULL)
+		loop_io_free(listener->io);
+	if (listener->local != NULL)
+		local_socket_free(listener->local);
+	if (listener->daemon != NULL)
+		MHD_stop_daemon(listener->daemon);
+	loop_timer_free(listener->timer);
+	connections_free(listener->connections);
+	pfree(listener);
 }

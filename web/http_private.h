@@ -15,24 +15,53 @@
 #include "web/http.h"
 #include "web/http_counts.h"
 #include "web/http_path.h"
+#include "web/local_socket.h"
 
 #define BODY_MAX (256 * 1024)
 
-struct Http
+/* A table of routes. */
+typedef struct HttpRoutes
 {
-	Loop	   *loop;
+	slist_node	node;
+	const HttpRoute *routes;
+	int			n;
+	void	   *arg;
+} HttpRoutes;
+
+/* The form of refusals for paths with a prefix. */
+typedef struct HttpRefusals
+{
+	slist_node	node;
+	const char *prefix;
+	HttpRefusal refusal;
+} HttpRefusals;
+
+/* Each has connections of its own, so that one cannot use up all of another. */
+typedef struct HttpListener
+{
+	slist_node	node;
+	Http	   *http;
 	Address		address;
-	char	   *const *tokens;
+	LocalSocket *local;			/* NULL: listens on the address */
 	struct MHD_Daemon *daemon;	/* NULL: does not listen yet */
 	LoopIo	   *io;
 	LoopTimer  *timer;			/* the next MHD_run(), or attempt to listen */
 	Connections *connections;
+	bool		is_down;		/* could not listen */
+} HttpListener;
+
+struct Http
+{
+	Loop	   *loop;
+	slist_head	listeners;
+	char	   *const *tokens;
+	bool		checks_hosts;
+	char	   *const *hosts;
 	HttpCounts *counts;
 	slist_head	routes;
 	slist_head	refusals;
 	dlist_head	suspended;
 	int			nrequests;
-	bool		is_down;		/* could not listen */
 	int			nrefused;		/* tokens since the last log line about them */
 	int64		refused_us;
 };
@@ -41,6 +70,7 @@ struct HttpRequest
 {
 	dlist_node	node;			/* while suspended */
 	Http	   *http;
+	HttpListener *listener;
 	struct MHD_Connection *connection;	/* NULL: it is gone */
 	Connection *held;			/* the same, in the list of all */
 	HttpPeer	peer;
@@ -66,9 +96,14 @@ struct HttpRequest
 
 /* ---- http.c ---- */
 
+/* The request is over.  Its memory stays as long as its route has it. */
+extern void http_release(HttpRequest *request);
+
+/* ---- http_judge.c ---- */
+
 /*
  * Finds the route, and refuses the request for a fault of its framing (NULL: it
- * has none), its path, method, origin, host, token, or for what its headers say
+ * has none), its host, path, method, origin, token, or for what its headers say
  * about its body.
  */
 extern void http_judge(HttpRequest *request, const char *method, const char *path,
@@ -77,22 +112,19 @@ extern void http_judge(HttpRequest *request, const char *method, const char *pat
 /* The body is there: judges the token again, and gives the request to its route. */
 extern void http_serve(HttpRequest *request);
 
-/* The request is over.  Its memory stays as long as its route has it. */
-extern void http_release(HttpRequest *request);
+/* The time of a request is over: see ConnectionLate. */
+extern bool http_is_late(void *request);
 
 /* ---- http_daemon.c ---- */
 
-/* Starts to listen, now or later. */
-extern void http_daemon_start(Http *http);
+/* Starts to listen, now or later, on the address or (NULL) the socket. */
+extern void http_listener_new(Http *http, const Address *address, const char *path);
 
 /* Lets libmicrohttpd go on, after the current event. */
-extern void http_daemon_wake(Http *http);
-extern void http_daemon_stop_listening(Http *http);
+extern void http_listener_wake(HttpListener *listener);
+extern void http_listener_stop_listening(HttpListener *listener);
 
 /* All suspended requests must have been answered. */
-extern void http_daemon_stop(Http *http);
-
-/* The time of a request is over: see ConnectionLate. */
-extern bool http_is_late(void *request);
+extern void http_listener_free(HttpListener *listener);
 
 #endif							/* TWT_HTTP_PRIVATE_H */

@@ -1,9 +1,14 @@
 #include "base/port.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "web/peer.h"
+
+/* An address with this beginning is for packets that are thrown away (RFC 6666). */
+#define USER_BYTE 1
 
 #define IPV4_BITS 96
 #define MACHINE_BITS 64
@@ -23,6 +28,46 @@ peer_of(const struct sockaddr *address)
 	}
 	else if (address->sa_family == AF_INET6)
 		memcpy(peer.bytes, &((const struct sockaddr_in6 *) address)->sin6_addr, 16);
+	return peer;
+}
+
+/* A user has the same address in all its groups. */
+static Peer
+address_of_user(uid_t user)
+{
+	Peer		peer = {.bytes = {USER_BYTE}};
+
+	memcpy(peer.bytes + 4, &user, sizeof(user));
+	return peer;
+}
+
+/* The kernel tells how many there are, if there is no room for them. */
+static void
+ask_groups(int fd, HttpPeer *peer)
+{
+	socklen_t	len = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == 0 || errno != ERANGE)
+		return;
+	peer->groups = palloc(len);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &len) == 0)
+		peer->ngroups = len / sizeof(gid_t);
+}
+
+HttpPeer
+peer_of_socket(int fd)
+{
+	HttpPeer	peer = {.is_unix = true, .user = (uid_t) -1, .group = (gid_t) -1};
+	struct ucred cred;
+	socklen_t	len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
+	{
+		peer.user = cred.uid;
+		peer.group = cred.gid;
+		ask_groups(fd, &peer);
+	}
+	peer.address = address_of_user(peer.user);
 	return peer;
 }
 

@@ -8,6 +8,8 @@
 #ifndef TWT_PEER_H
 #define TWT_PEER_H
 
+#include <sys/types.h>
+
 struct sockaddr;
 
 /* An IPv6 address; an IPv4 address as the IPv6 address that stands for it. */
@@ -16,13 +18,17 @@ typedef struct Peer
 	uint8		bytes[16];
 } Peer;
 
-/* The client at the other end of the connection. */
+/* The client at the other end of a connection. */
 typedef struct HttpPeer
 {
-	bool		is_user;		/* came by a Unix socket */
-	Peer		address;		/* ... otherwise from there */
-	uint32		uid;			/* ... the kernel's word for its process */
-	uint32		gid;
+	Peer		address;		/* a user has one that no machine has */
+	bool		is_unix;		/* came by a Unix socket; user and groups are
+								 * the kernel's word */
+	uid_t		user;
+	gid_t		group;
+	gid_t	   *groups;			/* the others */
+	int			ngroups;
+	char	   *common_name;	/* in its certificate, which is good; or NULL */
 } HttpPeer;
 
 typedef struct PeerNetwork
@@ -32,6 +38,9 @@ typedef struct PeerNetwork
 } PeerNetwork;
 
 extern Peer peer_of(const struct sockaddr *address);
+
+/* The user at the other end of a Unix socket. */
+extern HttpPeer peer_of_socket(int fd);
 
 /* Whether one machine may have both: an IPv6 machine has a network of 64 bits. */
 extern bool peer_is_same(const Peer *a, const Peer *b);

@@ -102,7 +102,7 @@ static const Option options[] = {
 		"proxies", OPTION_WORDS,
 		.min = 1, .max = 100, .check = check_network,
 		.offset = offsetof(WebConfig, proxies),
-		.help = "addresses or networks of proxies, which may have any number of connections"
+		.help = "addresses or networks of proxies, which may have 192 connections together"
 	},
 	{
 		"token_file", OPTION_TEXT,

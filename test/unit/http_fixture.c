@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "http_fixture.h"
@@ -81,6 +82,36 @@ client(const char *text)
 	return fd;
 }
 
+typedef struct LocalClient
+{
+	const char *path;
+	int			fd;
+} LocalClient;
+
+static bool
+connects_to_path(void *arg)
+{
+	LocalClient *local = arg;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	strlcpy(address.sun_path, local->path, sizeof(address.sun_path));
+	local->fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (connect(local->fd, (struct sockaddr *) &address, sizeof(address)) == 0)
+		return true;
+	close(local->fd);
+	return false;
+}
+
+int
+local_client(const char *path, const char *text)
+{
+	LocalClient local = {.path = path};
+
+	run_until(connects_to_path, &local);
+	send_text(local.fd, text);
+	return local.fd;
+}
+
 /* Neither a limit of bytes nor one of idle time comes before a deadline. */
 static void
 drip(Heard *heard)
@@ -125,15 +156,21 @@ expect_end(int fd, const char *drips, const char *expected)
 }
 
 const char *
-answer_to(const char *text)
+rest_of(int fd)
 {
 	static Heard heard;
 
 	heard = (Heard)
 	{
-		.fd = client(text)
+		.fd = fd
 	};
 	run_until(has_ended, &heard);
-	close(heard.fd);
+	close(fd);
 	return heard.bytes;
+}
+
+const char *
+answer_to(const char *text)
+{
+	return rest_of(client(text));
 }

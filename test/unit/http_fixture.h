@@ -26,6 +26,9 @@ extern void close_server(void);
 /* A socket of a new client, which has sent the text. */
 extern int	client(const char *text);
 
+/* The same by a Unix socket. */
+extern int	local_client(const char *path, const char *text);
+
 extern void send_text(int fd, const char *text);
 
 /* The bytes that came until the end of the stream. */
@@ -44,6 +47,9 @@ extern bool has_line(void *heard);
 
 /* Hears the rest of the stream, of which expected must be a part; closes it. */
 extern void expect_end(int fd, const char *drips, const char *expected);
+
+/* The rest of the stream; valid until the next call. */
+extern const char *rest_of(int fd);
 
 /* The whole answer to a request with "Connection: close"; valid until the next call. */
 extern const char *answer_to(const char *text);
