@@ -118,6 +118,81 @@ AS $$
 $$;
 
 /*
+ * twtasks.list_event_objects(stream, state, after, max_objects)
+ *
+ *		A page of the objects of a stream, in the order of their names.  Quick beside
+ *		any number of objects and events, which twtasks.event_objects reads all.
+ *
+ * Parameters
+ *		state			blocked: objects that stand still, of the first 5,000 that are found;
+ *						queued: objects with events that no head carries; NULL: all
+ *		after			only objects whose names are behind this one; NULL: all
+ *		max_objects		at most this many, 1 to 1000
+ *
+ * Returns
+ *		object, head, status, problem, last_id, sent_id		as in twtasks.event_objects
+ *		queued			events that no head carries, up to 1000
+ *		queued_capped	true: there are more
+ *		oldest			time at which the first of them was added
+ *
+ * Errors
+ *		22004			stream is NULL
+ *		22023			there is no such state, or max_objects is out of range
+ *
+ * Locks		none
+ * Example		SELECT * FROM twtasks.list_event_objects('balances', 'blocked');
+ */
+CREATE FUNCTION twtasks.list_event_objects(
+	stream text, state text DEFAULT NULL, after text DEFAULT NULL, max_objects integer DEFAULT 50,
+	OUT object text, OUT queued bigint, OUT queued_capped boolean, OUT oldest timestamptz, OUT head uuid, OUT status twtasks.task_status,
+	OUT problem text, OUT last_id bigint, OUT sent_id bigint)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 50
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	IF list_event_objects.stream IS NULL THEN
+		RAISE EXCEPTION 'stream must not be null' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF state NOT IN ('blocked', 'queued') THEN
+		RAISE EXCEPTION 'state must be blocked or queued, not "%"', state USING ERRCODE = 'invalid_parameter_value';
+	ELSIF max_objects IS NULL OR max_objects NOT BETWEEN 1 AND 1000 THEN
+		RAISE EXCEPTION 'max_objects must be between 1 and 1000, not %', coalesce(max_objects::text, 'NULL')
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'Give the last object as "after" for the next ones.';
+	END IF;
+	RETURN QUERY
+	WITH RECURSIVE waiting(object) AS (
+		(SELECT e.object FROM twtasks.event e
+		 WHERE e.stream = list_event_objects.stream AND e.object > coalesce(after, '') AND state IS DISTINCT FROM 'blocked' ORDER BY e.object LIMIT 1)
+		UNION ALL
+		SELECT (SELECT e.object FROM twtasks.event e WHERE e.stream = list_event_objects.stream AND e.object > w.object ORDER BY e.object LIMIT 1)
+		FROM waiting w WHERE w.object IS NOT NULL),
+	named AS (
+		(SELECT w.object FROM waiting w WHERE w.object IS NOT NULL LIMIT max_objects)
+		UNION
+		(SELECT o.object FROM twtasks.event_object o
+		 WHERE o.stream = list_event_objects.stream AND o.object > coalesce(after, '') AND state IS NULL ORDER BY o.object LIMIT max_objects)
+		UNION
+		(SELECT s.object FROM twtasks_internal.still_objects(CASE WHEN state = 'blocked' THEN 5000 ELSE 0 END) s
+		 WHERE s.stream = list_event_objects.stream AND s.object > coalesce(after, ''))
+		ORDER BY 1 LIMIT max_objects)
+	SELECT n.object, least(q.n, 1000), q.n > 1000, f.added, o.head, t.status,
+		   twtasks_internal.why_still(o.problem, f.added, t.status, t.error, t.state_time, t.next_event_time, t.deadline),
+		   coalesce(o.last_id, 0), coalesce(o.sent_id, 0)
+	FROM named n
+	LEFT JOIN twtasks.event_object o ON o.stream = list_event_objects.stream AND o.object = n.object
+	LEFT JOIN twtasks.task t ON t.id = o.head
+	CROSS JOIN LATERAL (SELECT count(*) AS n FROM (
+		SELECT FROM twtasks.event e WHERE e.stream = list_event_objects.stream AND e.object = n.object LIMIT 1001) c) q
+	LEFT JOIN LATERAL (SELECT e.added FROM twtasks.event e
+		WHERE e.stream = list_event_objects.stream AND e.object = n.object ORDER BY e.seq LIMIT 1) f ON true
+	ORDER BY n.object;
+END $$;
+
+/*
  * twtasks_internal.warn_events(most)
  *
  *		The warnings of this extension: see brought_warnings().

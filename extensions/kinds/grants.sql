@@ -4,5 +4,6 @@ GRANT EXECUTE ON FUNCTION twtasks.configure_kind, twtasks.unset_kind_options, tw
 	TO twtasks_operator;
 /* Each kind names the roles that may. */
 GRANT EXECUTE ON FUNCTION twtasks.read_to_do, twtasks.answer_to_do TO PUBLIC;
-GRANT SELECT ON twtasks.kinds, twtasks.reactions, twtasks.outcomes, twtasks.attempts, twtasks.anomalies, twtasks.broken_outcomes
+GRANT SELECT ON twtasks.kinds, twtasks.reactions, twtasks.outcomes, twtasks.attempts, twtasks.anomalies, twtasks.broken_outcomes,
+	twtasks.kind_machines
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;

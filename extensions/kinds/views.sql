@@ -33,6 +33,10 @@ CREATE VIEW twtasks.anomalies AS
 	FROM twtasks.anomaly a;
 COMMENT ON VIEW twtasks.anomalies IS 'Results that came after they were given up; a person should compare them with the outcome';
 
+CREATE VIEW twtasks.kind_machines AS
+	SELECT r.kind, r.step, r.answer, r.does, r.next FROM twtasks_internal.kind_rule r;
+COMMENT ON VIEW twtasks.kind_machines IS 'The machines of all kinds: which answer of a step leads where';
+
 /* Each row is a reason why an identifier does not go on, or an invariant that is broken. */
 CREATE VIEW twtasks.broken_outcomes AS
 	SELECT o.kind, o.identifier,

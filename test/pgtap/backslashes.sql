@@ -82,6 +82,8 @@ INSERT INTO call (function, call, answer) VALUES
 	('next_incidents', $$(SELECT count(*) FROM twtasks.next_incidents('{a}')) >= 0$$, 'true'),
 	('note_sent', $$twtasks.note_sent(0, 'a', 'open', 0, 'sent', chr(92))$$, 'false'),
 	('error_groups', $$(SELECT count(*) FROM twtasks.error_groups())$$, '0'),
+	('type_loads', $$(SELECT count(*) FROM twtasks.type_loads('c:\\new'))$$, '0'),
+	('recent_minutes', $$(SELECT count(*) FROM twtasks.recent_minutes('c:\\new') WHERE started > 0)$$, '0'),
 	('find_stuck', $$(SELECT count(*) FROM twtasks.find_stuck())$$, '0'),
 	('blockers', $$(SELECT count(*) >= 0 FROM twtasks.blockers())$$, 'true'),
 	('allow_payload', $$twtasks.allow_payload('T*', 'twtasks_viewer')$$, 'true'),
@@ -116,6 +118,7 @@ INSERT INTO call (function, call, answer) VALUES
 	-- events and kinds
 	('configure_stream', $$twtasks.configure_stream('s', 'S', batch => 2)$$, ''),
 	('add_event', $$twtasks.add_event('s', 'o', '{"a": "\\\\"}', ARRAY['1']::jsonb[])$$, ''),
+	('list_event_objects', $$(SELECT count(*) FROM twtasks.list_event_objects('c:\\new'))$$, '0'),
 	('add_event', $$(SELECT given FROM twtasks_internal.start_events())$$, '1'),
 	('configure_kind', $$twtasks.configure_kind('pay', 'pessimistic', 'PAY', 'p-{/a}-{/b~1c}', delay => '1 ms')$$, ''),
 	('configure_kind', $$twtasks.configure_kind('pay', 'pessimistic', 'PAY', 'p-{a')$$, '22023'),

@@ -48,7 +48,7 @@ SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f
 UNION ALL
-SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,error_groups,adoption_fault,is_testing}'::text[]) f
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,error_groups,type_loads,recent_minutes,adoption_fault,is_testing}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,
@@ -76,7 +76,7 @@ SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result}'::tex
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{note_attempts,late_attempts,keep_attempts,clean_attempts,try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry,clean_flow}'::text[]) f;
 INSERT INTO callers
-SELECT f, '{}'::text[] FROM unnest('{list_filter,list_condition,list_branch,list_history_days,list_queue,list_few,list_source,list_tasks_as_owner,count_retried,note_retried,named_tasks,check_orders,left_tasks,error_shape,clean_audit}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{list_filter,list_condition,list_branch,list_history_days,list_queue,list_few,list_source,list_tasks_as_owner,count_retried,note_retried,named_tasks,check_orders,quantile,recent_adds,type_tries,worst_types,type_counts,fullest_limit,left_tasks,error_shape,clean_audit}'::text[]) f;
 INSERT INTO callers
 SELECT 'metrics', '{worker,operator,viewer}'::text[]
 UNION ALL

@@ -24,6 +24,7 @@ SELECT set_eq($$SELECT f.proname::text, coalesce(r.rolname, 'PUBLIC')::text
 	FROM pg_temp.function f CROSS JOIN LATERAL aclexplode(f.proacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 	WHERE a.grantee <> 'twtasks_owner'::regrole$$,
 	$$VALUES ('add_event', 'twtasks_producer'), ('configure_stream', 'twtasks_operator'),
+		('list_event_objects', 'twtasks_worker'), ('list_event_objects', 'twtasks_operator'), ('list_event_objects', 'twtasks_viewer'),
 		('why_still', 'twtasks_worker'), ('why_still', 'twtasks_operator'), ('why_still', 'twtasks_viewer'), ('start', 'twtasks_producer'),
 		('configure_kind', 'twtasks_operator'), ('unset_kind_options', 'twtasks_operator'), ('on_outcome', 'twtasks_operator'), ('decide_by_hand', 'twtasks_operator'), ('close_anomalies', 'twtasks_operator'),
 		('forget_outcomes', 'twtasks_operator'), ('read_to_do', 'PUBLIC'), ('answer_to_do', 'PUBLIC')$$,
@@ -31,7 +32,7 @@ SELECT set_eq($$SELECT f.proname::text, coalesce(r.rolname, 'PUBLIC')::text
 SELECT is_empty($$SELECT proname FROM pg_temp.function WHERE proacl IS NULL$$, 'no function has the grants of a new one');
 SELECT set_eq($$SELECT DISTINCT r.relname::text, a.privilege_type
 	FROM pg_temp.relation r CROSS JOIN LATERAL aclexplode(r.relacl) a WHERE a.grantee <> 'twtasks_owner'::regrole AND r.relowner <> a.grantee$$,
-	$$SELECT v, 'SELECT' FROM unnest('{event_streams,event_objects,broken_event_objects,kinds,reactions,outcomes,attempts,anomalies,broken_outcomes}'::text[]) v$$,
+	$$SELECT v, 'SELECT' FROM unnest('{event_streams,event_objects,broken_event_objects,kinds,reactions,outcomes,attempts,anomalies,broken_outcomes,kind_machines}'::text[]) v$$,
 	'only views are granted, to be read');
 SELECT is_empty($$SELECT relname FROM pg_temp.relation r CROSS JOIN LATERAL aclexplode(r.relacl) a WHERE a.grantee = 0$$, 'nothing is granted to PUBLIC');
 SELECT is((SELECT concat(rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, (SELECT count(*) FROM pg_auth_members WHERE member = r.oid))
