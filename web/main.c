@@ -20,6 +20,8 @@
 #include "common/version.h"
 #include "options/config_file.h"
 #include "process/reaper.h"
+#include "web/api/api.h"
+#include "web/api/openapi.h"
 #include "web/http.h"
 #include "web/person.h"
 #include "web/results.h"
@@ -39,6 +41,7 @@ typedef struct Web
 	Loop	   *loop;
 	Http	   *http;
 	Persons    *persons;
+	Api		   *api;			/* NULL: nobody may use it */
 	Results    *results;
 	ToDo	   *to_do;
 	WebHealth  *health;
@@ -62,6 +65,7 @@ static const char usage[] =
 "      --print-config  print all options in force, and exit\n"
 "      --new-token     make a token for a person: it goes to stderr, and its line for\n"
 "                      the token_file of manage to stdout; ROLES as in viewer,payload\n"
+"      --openapi       print the description of the management API, and exit\n"
 "  -V, --version       print the version, and exit\n"
 "  -h, --help          print this, and exit\n"
 "\n"
@@ -119,6 +123,23 @@ on_turn(void *arg)
 		loop_stop(web->loop);
 }
 
+/* Once there, the routes stay: without a way to log in, they refuse everybody. */
+static void
+open_api(Web *web)
+{
+	if (web->api == NULL && manage_is_wanted(&web->config->manage))
+		web->api = api_open(web->loop, web->config->postgres, &web->config->manage, web->persons, web->http);
+}
+
+static void
+write_api_counts(void *arg, StringInfo out)
+{
+	Web		   *web = arg;
+
+	if (web->api != NULL)
+		api_write_counts(web->api, out);
+}
+
 static void
 apply(void *arg, void *taken)
 {
@@ -131,8 +152,11 @@ apply(void *arg, void *taken)
 	to_do_set_config(web->to_do, config);
 	web_metrics_set_config(web->metrics, config);
 	web_silence_set_config(web->silence, config);
+	if (web->api != NULL)
+		api_set_config(web->api, &config->manage);
 	options_free(&web_config_section, web->config);
 	web->config = config;
+	open_api(web);
 }
 
 static const ConfigFile file = {usage, &web_config_section, NULL, start_log, apply, NULL};
@@ -145,10 +169,12 @@ open_parts(Web *web)
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
 	http_limit(web->http, web->config->connections_of_one, web->config->proxies);
 	web->persons = persons_open(web->loop, &web->config->manage);
+	open_api(web);
 	web->results = results_open(web->loop, web->config, web->http);
 	web->to_do = to_do_open(web->loop, web->config, web->http);
 	web->health = web_health_open(web->http, web->results, web->to_do);
 	web->metrics = web_metrics_open(web->loop, web->config, web->http);
+	web_metrics_add(web->metrics, write_api_counts, web);
 	web->silence = web_silence_open(web->loop, web->config);
 	web->drain_end = loop_timer_new(web->loop, on_drain_end, web);
 	sdnotify_watch_open(web->loop);
@@ -167,6 +193,8 @@ close_parts(Web *web)
 	web_metrics_close(web->metrics);
 	to_do_close(web->to_do);
 	results_close(web->results);
+	if (web->api != NULL)
+		api_close(web->api);
 	http_close(web->http);
 	persons_close(web->persons);
 	web_health_close(web->health);
@@ -218,6 +246,16 @@ make_token(const char *name, const char *roles)
 	return fflush(stdout) == 0 ? EXIT_FINE : EXIT_NO_RESOURCES;
 }
 
+static int
+print_openapi(void)
+{
+	char	   *text = openapi_text();
+
+	fputs(text, stdout);
+	pfree(text);
+	return fflush(stdout) == 0 ? EXIT_FINE : EXIT_NO_RESOURCES;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -228,6 +266,8 @@ main(int argc, char **argv)
 	program_begin();
 	if (argc == 4 && strcmp(argv[1], "--new-token") == 0)
 		return make_token(argv[2], argv[3]);
+	if (argc == 2 && strcmp(argv[1], "--openapi") == 0)
+		return print_openapi();
 	web.config = config_file_read(&file, argc, argv, &arguments, &status);
 	if (web.config == NULL)
 		return status;

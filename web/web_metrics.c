@@ -22,6 +22,8 @@ struct WebMetrics
 	Http	   *http;
 	const WebConfig *config;
 	Pool	   *pool;
+	WebMetricsFn more;			/* NULL: none */
+	void	   *more_arg;
 	slist_head	askers;
 	bool		is_asking;		/* a call is under way */
 	char	   *text;			/* the last answer; NULL: the database had
@@ -44,6 +46,8 @@ answer(const WebMetrics *metrics, HttpRequest *request)
 	prometheus_begin(&out, "database_up", "gauge", "Whether the database answered.");
 	prometheus_sample(&out, "database_up", NULL, metrics->text != NULL);
 	http_write_counts(metrics->http, &out);
+	if (metrics->more != NULL)
+		metrics->more(metrics->more_arg, &out);
 	if (metrics->text != NULL)
 		appendStringInfoString(&out, metrics->text);
 	http_answer_text(request, MHD_HTTP_OK, PROMETHEUS_CONTENT_TYPE, out.data);
@@ -139,6 +143,13 @@ void
 web_metrics_set_config(WebMetrics *metrics, const WebConfig *config)
 {
 	metrics->config = config;
+}
+
+void
+web_metrics_add(WebMetrics *metrics, WebMetricsFn fn, void *arg)
+{
+	metrics->more = fn;
+	metrics->more_arg = arg;
 }
 
 void

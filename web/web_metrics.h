@@ -31,6 +31,10 @@ typedef struct WebMetrics WebMetrics;
 extern WebMetrics *web_metrics_open(Loop *loop, const WebConfig *config, Http *http);
 extern void web_metrics_set_config(WebMetrics *metrics, const WebConfig *config);
 
+/* Appends figures of another part to each answer: fn writes them. */
+typedef void (*WebMetricsFn) (void *arg, StringInfo out);
+extern void web_metrics_add(WebMetrics *metrics, WebMetricsFn fn, void *arg);
+
 /* Call it before http_close(). */
 extern void web_metrics_close(WebMetrics *metrics);
 

@@ -95,17 +95,25 @@ list_values(const WireParams *params, Values *list)
 	}
 }
 
+/* Sends n of the values, from the first one on. */
+static bool
+send_unprepared(PGconn *conn, const PgStatement *statement, const Values *list, int first, int n)
+{
+	Oid			types[WIRE_MAX_PARAMS];
+
+	for (int i = 0; i < n; i++)
+		types[i] = WIRE_TEXT;
+	return PQsendQueryParams(conn, statement->sql, n, statement->takes_text ? types : NULL,
+							 list->values + first, list->lengths + first, list->formats + first, 1);
+}
+
 static bool
 send_both(PGconn *conn, Call *call, const Values *list)
 {
-	const PgStatement *statement = call->statement;
-
 	Assert(call->params.n > 0);
 	call->is_before = true;
-	return PQsendQueryParams(conn, statement->before->sql, 1, NULL, list->values,
-							 list->lengths, list->formats, 1) &&
-		PQsendQueryParams(conn, statement->sql, call->params.n - 1, NULL, list->values + 1,
-						  list->lengths + 1, list->formats + 1, 1);
+	return send_unprepared(conn, call->statement->before, list, 0, 1) &&
+		send_unprepared(conn, call->statement, list, 1, call->params.n - 1);
 }
 
 static bool

@@ -20,6 +20,12 @@ typedef struct PgStatement
 								 * no fault */
 
 	/*
+	 * With a statement before: all parameters have the type text, whatever
+	 * the SQL makes of them; otherwise the SQL gives the types.
+	 */
+	bool		takes_text;
+
+	/*
 	 * Runs before this one, in the same transaction, and takes the first
 	 * parameter; NULL: none.  Neither of the two is prepared, so the server
 	 * checks each anew in the state that the first one leaves.

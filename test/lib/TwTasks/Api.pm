@@ -1,0 +1,57 @@
+# Api.pm -- the management API of twtasks-web, with one person for each role.
+
+package TwTasks::Api;
+
+use strict;
+use warnings FATAL => 'all';
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use TwTasks::Web;
+
+our @ISA = ('TwTasks::Web');
+
+# Names of persons, and their roles as token_file has them.
+our %people = (vera => 'viewer', otto => 'operator', pia => 'viewer,payload');
+
+# Starts twtasks-web on the server, whose role "web" may take on all roles.
+# Further options are those of its configuration; manage is added to.
+sub start
+{
+	my ($class, $node, $name, %config) = @_;
+	my %manage = %{ delete $config{manage} || {} };
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my $tokens = PostgreSQL::Test::Utils::tempdir() . "/people-$name";
+	my (%token, @lines);
+
+	$node->value('GRANT twtasks_viewer, twtasks_operator, twtasks_payload_viewer TO web; ALTER ROLE web NOINHERIT');
+	foreach my $person (sort keys %people)
+	{
+		my ($line, $token);
+
+		IPC::Run::run([ TwTasks::Web::program(), '--new-token', $person, $people{$person} ], '>', \$line, '2>', \$token)
+		  or die "could not make a token: $token";
+		chomp($line, $token);
+		push @lines, $line;
+		$token{$person} = $token;
+	}
+	my $self = $class->SUPER::start(
+		$node, $name,
+		listen => "127.0.0.1:$port",
+		manage => { token_file => TwTasks::Web::write_tokens($tokens, @lines), %manage },
+		%config);
+
+	$self->{api_tokens} = \%token;
+	return $self;
+}
+
+# The answer to a request of a person (undef: of nobody) below /api/v1; see ask().
+sub call
+{
+	my ($self, $person, $method, $path, %options) = @_;
+
+	return $self->ask($method, "/api/v1$path", (defined $person ? (token => $self->{api_tokens}{$person}) : ()), %options);
+}
+
+1;

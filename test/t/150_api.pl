@@ -1,0 +1,53 @@
+# 150_api.pl -- the management API: routes of its table, parameters, persons,
+# problems, and answers from memory.
+
+use strict;
+use warnings FATAL => 'all';
+
+use JSON::PP;
+use Test::More;
+use TwTasks::Api;
+use TwTasks::Cluster;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main');
+my $web = TwTasks::Api->start($node, 'web');
+my $id = $node->add_task('LONELY');
+
+# A problem as RFC 9457 has it.
+sub is_problem
+{
+	my ($status, $type, $name, $person, $method, $path, %options) = @_;
+	my ($is, $body, $answer) = $web->call($person, $method, $path, %options);
+
+	is("$is $answer->{headers}{'content-type'} " . ($body->{type} // ''),
+		"$status application/problem+json /problems/$type", $name);
+	return $body;
+}
+
+# ---- persons ----
+
+my ($status, $me) = $web->call('vera', 'GET', '/me');
+
+is($status, 200, 'me');
+is_deeply(
+	[ @$me{qw(name roles database extensions trace_url)} ],
+	[ 'vera', ['viewer'], 'postgres', ['twtasks'], undef ],
+	'... who asks, and what there is');
+is_deeply(($web->call('otto', 'GET', '/me'))[1]{roles}, [ 'viewer', 'operator' ], 'an operator is a viewer');
+is_problem(401, 'unauthorized', 'nobody is refused', undef, 'GET', '/me');
+is_problem(404, 'no-such-path', 'another path', 'vera', 'GET', '/mee');
+is_problem(405, 'method-not-allowed', 'another method', 'vera', 'POST', '/me');
+
+# ---- a task ----
+
+($status, my $why) = $web->call('vera', 'GET', "/tasks/$id/why");
+is($status, 200, 'why') or diag(explain $why);
+is($why->{reason}, 'no node', '... a reason');
+is_problem(404, 'not-found', 'no such task', 'vera', 'GET', '/tasks/00000000-0000-4000-8000-000000000000/why');
+like(is_problem(400, 'bad-request', 'no id', 'vera', 'GET', '/tasks/1/why')->{detail}, qr/"id" must be a UUID/, '... says so');
+like(
+	is_problem(400, 'bad-request', 'an unknown parameter', 'vera', 'GET', "/tasks/$id/why?ids=1")->{detail},
+	qr/does not know the parameter "ids"/, '... is named');
+
+done_testing();

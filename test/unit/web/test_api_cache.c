@@ -1,0 +1,235 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_api_cache.c
+ *		Answers in memory: one computation however many ask, for how long, and in how
+ *		much memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "check.h"
+#include "web/api/api_cache.h"
+
+#define FRESH_US SECONDS_TO_US(2)
+
+/* How a request was answered. */
+struct HttpRequest
+{
+	int			answers;
+	const char *text;
+};
+
+struct HttpShared
+{
+	int			refs;
+	char	   *text;
+};
+
+static int64 now_us;
+static int	nshared;
+
+int64
+loop_now_us(Loop *loop)
+{
+	return now_us;
+}
+
+HttpShared *
+http_share(const char *bytes, size_t len)
+{
+	HttpShared *body = palloc(sizeof(HttpShared));
+
+	body->refs = 1;
+	body->text = pnstrdup(bytes, len);
+	nshared++;
+	return body;
+}
+
+void
+http_unshare(HttpShared *body)
+{
+	if (--body->refs > 0)
+		return;
+	pfree(body->text);
+	pfree(body);
+	nshared--;
+}
+
+void
+http_answer_shared(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
+{
+	static char last[100];
+
+	strlcpy(last, body->text, sizeof(last));
+	request->answers++;
+	request->text = last;
+}
+
+static ApiCache *cache;
+
+static void
+settle(ApiEntry *entry, const char *text)
+{
+	ApiAnswer  *answer = palloc0(sizeof(ApiAnswer));
+
+	answer->status = 200;
+	answer->body = http_share(text, strlen(text));
+	api_cache_settle(entry, answer, (int64) strlen(text));
+}
+
+static void
+fail_entry(ApiEntry *entry)
+{
+	api_cache_settle(entry, api_answer_problem(problem_of("too_much"), NULL, NULL), -1);
+}
+
+/* Asks; expects an answer from memory, and no computation. */
+static void
+expect_hit(const char *key, const char *text)
+{
+	HttpRequest request = {0};
+
+	assert_null(api_cache_ask(cache, key, FRESH_US, &request));
+	assert_int_equal(request.answers, 1);
+	assert_string_equal(request.text, text);
+}
+
+/* Asks; expects that this request makes the caller compute, and returns the entry. */
+static ApiEntry *
+expect_miss(const char *key, HttpRequest *request)
+{
+	ApiEntry   *entry = api_cache_ask(cache, key, FRESH_US, request);
+
+	assert_non_null(entry);
+	assert_int_equal(request->answers, 0);
+	return entry;
+}
+
+static int
+set_up(void **state)
+{
+	now_us = SECONDS_TO_US(1000);
+	cache = api_cache_new(NULL);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	api_cache_free(cache);
+	assert_int_equal(nshared, 0);
+	return 0;
+}
+
+static void
+test_single_flight(void **state)
+{
+	HttpRequest requests[50] = {0};
+	ApiEntry   *entry = expect_miss("a", &requests[0]);
+
+	for (int i = 1; i < 50; i++)
+		assert_null(api_cache_ask(cache, "a", FRESH_US, &requests[i]));
+	settle(entry, "1");
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(requests[i].answers, 1);
+	assert_int_equal(api_cache_counts(cache).computed, 1);
+	assert_int_equal(api_cache_counts(cache).joined, 49);
+	expect_hit("a", "1");
+	assert_int_equal(api_cache_counts(cache).hits, 1);
+}
+
+/* A stale answer is at hand while the next one is computed, once. */
+static void
+test_stale(void **state)
+{
+	HttpRequest first = {0};
+	HttpRequest second = {0};
+	ApiEntry   *entry = expect_miss("a", &first);
+
+	settle(entry, "1");
+	now_us += FRESH_US;
+	entry = api_cache_ask(cache, "a", FRESH_US, &second);
+	assert_non_null(entry);
+	assert_int_equal(second.answers, 1);
+	expect_hit("a", "1");
+	settle(entry, "2");
+	assert_int_equal(second.answers, 1);
+	expect_hit("a", "2");
+}
+
+static void
+test_old(void **state)
+{
+	HttpRequest first = {0};
+	HttpRequest second = {0};
+
+	settle(expect_miss("a", &first), "1");
+	now_us += 2 * FRESH_US;
+	settle(expect_miss("a", &second), "2");
+	assert_string_equal(second.text, "2");
+}
+
+/* A problem goes to those who wait, and does not take a stale answer away. */
+static void
+test_problems(void **state)
+{
+	HttpRequest requests[4] = {0};
+	ApiEntry   *entry = expect_miss("a", &requests[0]);
+
+	assert_null(api_cache_ask(cache, "a", FRESH_US, &requests[1]));
+	fail_entry(entry);
+	assert_int_equal(requests[0].answers + requests[1].answers, 2);
+	assert_int_equal(api_cache_counts(cache).entries, 0);
+	settle(expect_miss("a", &requests[2]), "1");
+	now_us += FRESH_US;
+	entry = api_cache_ask(cache, "a", FRESH_US, &requests[3]);
+	assert_non_null(entry);
+	fail_entry(entry);
+	entry = api_cache_ask(cache, "a", FRESH_US, &requests[3]);
+	assert_non_null(entry);
+	assert_int_equal(requests[3].answers, 2);
+	settle(entry, "2");
+}
+
+/* Other parameters have other answers; all of them together are bounded. */
+static void
+test_bound(void **state)
+{
+	char	   *large = palloc(API_CACHE_BYTES / 4 + 1);
+	char		key[10];
+
+	memset(large, 'x', API_CACHE_BYTES / 4);
+	large[API_CACHE_BYTES / 4] = '\0';
+	for (int i = 0; i < 10; i++)
+	{
+		HttpRequest request = {0};
+
+		snprintf(key, sizeof(key), "%d", i);
+		settle(expect_miss(key, &request), large);
+		assert_true(api_cache_counts(cache).bytes <= API_CACHE_BYTES);
+	}
+	assert_int_equal(api_cache_counts(cache).entries, 3);
+	for (int i = 7; i < 10; i++)
+	{
+		HttpRequest request = {0};
+
+		snprintf(key, sizeof(key), "%d", i);
+		assert_null(api_cache_ask(cache, key, FRESH_US, &request));
+	}
+	pfree(large);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_single_flight, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stale, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_old, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_problems, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

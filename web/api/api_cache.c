@@ -1,0 +1,180 @@
+#include "base/port.h"
+
+#include "base/map.h"
+#include "lib/ilist.h"
+#include "web/api/api_cache.h"
+
+/* About what an entry takes beside its key and its body. */
+#define ENTRY_BYTES 500
+
+typedef struct Waiting
+{
+	slist_node	node;
+	HttpRequest *request;
+} Waiting;
+
+struct ApiEntry
+{
+	dlist_node	node;			/* in the order of settling */
+	ApiCache   *cache;
+	char	   *key;
+	int64		fresh_us;
+	int64		settled_us;
+	ApiAnswer  *answer;			/* NULL: none yet, or a problem */
+	int64		bytes;
+	bool		is_computing;
+	slist_head	waiting;
+};
+
+struct ApiCache
+{
+	Loop	   *loop;
+	Map		   *entries;		/* by key */
+	dlist_head	order;			/* the one that was settled first comes first */
+	ApiCacheCounts counts;
+};
+
+ApiCache *
+api_cache_new(Loop *loop)
+{
+	ApiCache   *cache = palloc0(sizeof(ApiCache));
+
+	cache->loop = loop;
+	cache->entries = map_new(0);
+	dlist_init(&cache->order);
+	return cache;
+}
+
+static void
+drop_entry(ApiEntry *entry)
+{
+	Assert(!entry->is_computing);
+	map_remove(entry->cache->entries, entry->key);
+	dlist_delete(&entry->node);
+	entry->cache->counts.bytes -= entry->bytes;
+	api_answer_free(entry->answer);
+	pfree(entry->key);
+	pfree(entry);
+}
+
+void
+api_cache_free(ApiCache *cache)
+{
+	while (!dlist_is_empty(&cache->order))
+		drop_entry(dlist_head_element(ApiEntry, node, &cache->order));
+	map_free(cache->entries);
+	pfree(cache);
+}
+
+static ApiEntry *
+entry_of(ApiCache *cache, const char *key, int64 fresh_us)
+{
+	ApiEntry   *entry = map_get(cache->entries, key);
+
+	if (entry != NULL)
+		return entry;
+	entry = palloc0(sizeof(ApiEntry));
+	entry->cache = cache;
+	entry->key = pstrdup(key);
+	entry->fresh_us = fresh_us;
+	slist_init(&entry->waiting);
+	dlist_push_tail(&cache->order, &entry->node);
+	map_set(cache->entries, entry->key, entry);
+	return entry;
+}
+
+static void
+wait_for_answer(ApiEntry *entry, HttpRequest *request)
+{
+	Waiting    *waiting = palloc(sizeof(Waiting));
+
+	waiting->request = request;
+	slist_push_head(&entry->waiting, &waiting->node);
+}
+
+ApiEntry *
+api_cache_ask(ApiCache *cache, const char *key, int64 fresh_us, HttpRequest *request)
+{
+	ApiEntry   *entry = entry_of(cache, key, fresh_us);
+	int64		age_us = loop_now_us(cache->loop) - entry->settled_us;
+	bool		was_computing = entry->is_computing;
+
+	if (entry->answer != NULL && age_us < 2 * fresh_us)
+	{
+		cache->counts.hits++;
+		api_answer_send(entry->answer, request);
+		if (age_us < fresh_us)
+			return NULL;
+	}
+	else
+	{
+		cache->counts.joined += was_computing;
+		wait_for_answer(entry, request);
+	}
+	entry->is_computing = true;
+	return was_computing ? NULL : entry;
+}
+
+/* Drops answers until the others fit, the oldest ones first. */
+static void
+make_room(ApiCache *cache)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &cache->order)
+	{
+		ApiEntry   *entry = dlist_container(ApiEntry, node, iter.cur);
+
+		if (cache->counts.bytes <= API_CACHE_BYTES)
+			return;
+		if (!entry->is_computing)
+			drop_entry(entry);
+	}
+}
+
+static void
+keep(ApiEntry *entry, ApiAnswer *answer, int64 size)
+{
+	ApiCache   *cache = entry->cache;
+
+	api_answer_free(entry->answer);
+	entry->answer = answer;
+	entry->settled_us = loop_now_us(cache->loop);
+	cache->counts.bytes -= entry->bytes;
+	entry->bytes = size + (int64) strlen(entry->key) + ENTRY_BYTES;
+	cache->counts.bytes += entry->bytes;
+	dlist_delete(&entry->node);
+	dlist_push_tail(&cache->order, &entry->node);
+	make_room(cache);
+}
+
+void
+api_cache_settle(ApiEntry *entry, ApiAnswer *answer, int64 size)
+{
+	entry->is_computing = false;
+	entry->cache->counts.computed++;
+	while (!slist_is_empty(&entry->waiting))
+	{
+		Waiting    *waiting = slist_container(Waiting, node, slist_pop_head_node(&entry->waiting));
+
+		api_answer_send(answer, waiting->request);
+		pfree(waiting);
+	}
+	if (size >= 0)
+	{
+		keep(entry, answer, size);
+		return;
+	}
+	api_answer_free(answer);
+	if (entry->answer == NULL)
+		drop_entry(entry);
+}
+
+ApiCacheCounts
+api_cache_counts(const ApiCache *cache)
+{
+	ApiCacheCounts counts = cache->counts;
+
+	counts.entries = map_count(cache->entries);
+	return counts;
+}

@@ -1,0 +1,30 @@
+#include "base/port.h"
+
+#include "web/api/api_route.h"
+#include "web/api/api_self.h"
+
+/* Each file of routes has one. */
+const ApiTable *const api_tables[] = {
+	&api_self,
+	NULL
+};
+
+char *
+api_route_pattern(const ApiRoute *route)
+{
+	char	   *pattern = psprintf("%s%s", API_ROOT, route->path);
+	char	   *to = pattern;
+
+	for (const char *from = pattern; *from != '\0'; from++)
+	{
+		if (*from == '{')
+		{
+			*to++ = '*';
+			from = strchr(from, '}');
+		}
+		else
+			*to++ = *from;
+	}
+	*to = '\0';
+	return pattern;
+}
