@@ -33,6 +33,7 @@ static const Single singles[] = {
 	{"resume", "SELECT $1 AS id, r.* FROM twtasks.resume_task($1::uuid, $2::bigint, $3) r"},
 	{"cancel", "SELECT $1 AS id, r.* FROM twtasks.cancel_task($1::uuid, $2::bigint, $3) r"},
 	{"fail", "SELECT $1 AS id, r.* FROM twtasks.fail_task($1::uuid, $2::bigint, $3) r"},
+	{"confirm", "SELECT $1 AS id, r.* FROM twtasks.confirm_task($1::uuid, $2::bigint, $3) r"},
 	{"hold", "SELECT $1 AS id, r.* FROM twtasks.hold_task($1::uuid, $2::bigint, $3) r"},
 	{"reschedule", "SELECT $1 AS id, r.* FROM twtasks.reschedule_task($1::uuid, $2::bigint," SQL_FUTURE("$4") ", $3) r"},
 	{"release", "SELECT $1 AS id, r.* FROM twtasks.release_task($1::uuid, $2::bigint," SQL_FUTURE("$4") ", $3) r"},

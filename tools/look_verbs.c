@@ -139,7 +139,7 @@ print_decision(const PGresult *rows, int row)
 	const char *id = show_value(rows, row, "id");
 	bool		is_held = strcmp(show_value(rows, row, "status"), "HELD") == 0;
 
-	printf("  if it has happened:      twtasksctl %s %s --reason '...'\n", is_held ? "cancel" : "fail", id);
+	printf("  if it has happened:      twtasksctl confirm %s --reason '...'\n", id);
 	printf("  if it has not happened:  twtasksctl %s %s --reason '...'\n", is_held ? "release --run-after now" : "resume", id);
 }
 

@@ -204,6 +204,7 @@ const Verb	verbs[] = {
 	{"reschedule", CHANGE, "[ID]", "gives tasks that wait another time", later_options, OPERATOR, "reason", .run = change_run},
 	{"cancel", CHANGE, "[ID]", "cancels tasks; a handler that runs is asked to stop", change_options, OPERATOR, "reason", .run = change_run},
 	{"fail", CHANGE, "[ID]", "gives up tasks in ERROR", change_options, OPERATOR, "reason", .run = change_run},
+	{"confirm", CHANGE, "[ID]", "ends tasks of unknown outcome as DONE, since their effect has happened", change_options, OPERATOR, "reason", .run = change_run},
 	{"hold", CHANGE, "[ID]", "keeps tasks from running until they are released", change_options, OPERATOR, "reason", .run = change_run},
 	{"release", CHANGE, "[ID]", "lets held tasks go on", later_options, OPERATOR, "reason", .run = change_run},
 	{"reopen", CHANGE, "[ID]", "runs tasks again that are FAILED or CANCELLED", later_options, OPERATOR, "reason", .run = change_run},

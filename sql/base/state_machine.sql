@@ -43,6 +43,8 @@ INSERT INTO twtasks.transition (action, from_status, to_status, actor, guard, ti
 	('cancel',		'SUBMITTED',	'CANCELLED',	'operator',	'-',									'-'),
 	('cancel',		'HELD',			'CANCELLED',	'operator',	'-',									'-'),
 	('fail',		'ERROR',		'FAILED',		'operator',	'-',									'-'),
+	('confirm',		'ERROR',		'DONE',			'operator',	'its outcome is unknown',				'-'),
+	('confirm',		'HELD',			'DONE',			'operator',	'its outcome is unknown',				'-'),
 	('hold',		'WAITING',		'HELD',			'operator',	'-',									'never'),
 	('hold',		'SUBMITTED',	'HELD',			'operator',	'-',									'never'),
 	('hold',		'ERROR',		'HELD',			'operator',	'-',									'never'),

@@ -43,7 +43,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	SELECT e.status INTO STRICT status
-	FROM twtasks_internal.end_tasks(ARRAY[task.id], ARRAY[status::text], ARRAY[coalesce(task.error, reason)]) e;
+	FROM twtasks_internal.end_tasks(ARRAY[task.id], ARRAY[status::text], ARRAY[CASE WHEN status = 'DONE' THEN reason ELSE coalesce(task.error, reason) END]) e;
 	became := coalesce((SELECT twtasks_internal.finished_facts(f) FROM twtasks.finished_task f
 						WHERE f.id = task.id AND f.version = task.version + 1),
 					   (SELECT twtasks_internal.facts(t) FROM twtasks.task t WHERE t.id = task.id));
@@ -165,10 +165,11 @@ BEGIN
 	WHERE x.action = change_task.action AND x.actor = 'operator' AND x.from_status = task.status
 	  AND (x.action <> 'release' OR (x.to_status = 'ERROR')
 			= (run_after IS NULL AND task.planned IS NOT DISTINCT FROM 'infinity'));
-	IF NOT FOUND THEN
+	IF NOT FOUND
+		OR change_task.action = 'confirm' AND NOT EXISTS (SELECT FROM twtasks.unknown_outcomes u WHERE u.id = task.id) THEN
 		RETURN twtasks_internal.change_result('wrong_status', task.version, task.status);
 	END IF;
-	IF target IN ('FAILED', 'CANCELLED') THEN
+	IF target IN ('DONE', 'FAILED', 'CANCELLED') THEN
 		SELECT e.status, e.became INTO target, became FROM twtasks_internal.end_by_hand(task, target, reason) e;
 	ELSE
 		became := twtasks_internal.move_by_hand(task, target, run_after);
@@ -245,6 +246,23 @@ RETURNS twtasks.change_result
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT * FROM twtasks_internal.change_task('fail', id, version, NULL::timestamptz, reason) $$;
+
+/*
+ * twtasks.confirm_task(id, version, reason)
+ *
+ *		Ends a task of twtasks.unknown_outcomes as DONE, since its caller knows that its
+ *		effect has happened.  The reason becomes its message.  A function of on_end hears
+ *		of it without an outcome.  The policy's when_done applies, but a row of the task
+ *		is always kept.
+ *
+ * Returns, errors, locks: as change_task(); 'wrong_status' also if its outcome is known
+ * Example		SELECT * FROM twtasks.confirm_task('...', 2, 'the bank has executed it');
+ */
+CREATE FUNCTION twtasks.confirm_task(id uuid, version bigint DEFAULT NULL, reason text DEFAULT NULL)
+RETURNS twtasks.change_result
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT * FROM twtasks_internal.change_task('confirm', id, version, NULL::timestamptz, reason) $$;
 
 /*
  * twtasks.hold_task(id, version, reason)

@@ -63,7 +63,7 @@ BEGIN
 	IF twtasks_internal.changeable(action) IS NULL THEN
 		RAISE EXCEPTION 'unrecognized action: %', coalesce('"' || action || '"', 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Actions are resume, reschedule, cancel, fail, hold, release and reopen.';
+				HINT = 'Actions are resume, reschedule, cancel, fail, confirm, hold, release and reopen.';
 	ELSIF pattern IS NULL THEN
 		RAISE EXCEPTION 'pattern must not be null'
 			USING ERRCODE = 'null_value_not_allowed',
@@ -270,15 +270,15 @@ $$;
  *		for each task.
  *
  * Parameters
- *		action		'resume', 'reschedule', 'cancel', 'fail', 'hold', 'release' or
- *					'reopen'
+ *		action		'resume', 'reschedule', 'cancel', 'fail', 'confirm', 'hold', 'release'
+ *					or 'reopen'
  *		pattern		a type, or the beginning of types and a *; '*' means all
  *		reason		for the audit
  *		sub_type	NULL: any
  *		bucket		NULL: any
  *		statuses	NULL: the usual ones of the action: ERROR to resume or fail,
  *					WAITING to reschedule, WAITING and SUBMITTED to cancel or hold,
- *					HELD to release, FAILED to reopen
+ *					HELD to release, FAILED to reopen, ERROR and HELD to confirm
  *		error		only tasks with this text in their error, in upper or lower case
  *		since		only tasks that entered their status then or later
  *		until		only tasks that entered their status before then

@@ -5,10 +5,10 @@
  *		The caller holds locks on the rows.
  *
  * Parameters
- *		statuses		for each: FAILED, CANCELLED or ERROR; behind a space the result of
+ *		statuses		for each: FAILED, CANCELLED, DONE or ERROR; behind a space the result of
  *						its attempt, as of twtasks.task_attempt, which otherwise a running
  *						task gets by its status
- *		reasons			for each: why, or NULL
+ *		reasons			for each: why, or NULL; of a task that is DONE, its message
  *
  *		An array with one element gives it to all tasks, except ids.
  *

@@ -10,8 +10,7 @@ CREATE VIEW twtasks.unknown_outcomes AS
 		   l.error AS late_result, l.ended AS late_at,
 		   format(CASE t.status WHEN 'HELD' THEN 'SELECT * FROM twtasks.release_task(%L, %s, now(), ''...'')'
 				  ELSE 'SELECT * FROM twtasks.resume_task(%L, %s, ''...'')' END, t.id, t.version) AS if_not_done,
-		   format(CASE t.status WHEN 'HELD' THEN 'SELECT * FROM twtasks.cancel_task(%L, %s, ''...'')'
-				  ELSE 'SELECT * FROM twtasks.fail_task(%L, %s, ''...'')' END, t.id, t.version) AS if_done
+		   format('SELECT * FROM twtasks.confirm_task(%L, %s, ''...'')', t.id, t.version) AS if_done
 	FROM twtasks.task t
 	LEFT JOIN LATERAL (
 		SELECT b.version, b.result, b.node, b.ended FROM twtasks.task_attempt b

@@ -49,7 +49,8 @@ read_end(const Elements *args, int i, bool has_oids, Try *try)
 	memset(try, 0, sizeof(*try));
 	try->id = DatumGetUUIDP(args[END_IDS].values[i]);
 	try->status = has_oids ? DatumGetObjectId(status) : status_of(try, TextDatumGetCString(status));
-	try->result = try->status == rows_label("task_status", "ERROR") ? TRY_FAULT : TRY_ENDED;
+	try->result = try->status == rows_label("task_status", "ERROR") ? TRY_FAULT :
+		!has_oids && try->status == rows_label("task_status", "DONE") ? TRY_DONE : TRY_ENDED;
 	if (!element_null(&args[END_REASONS], i))
 		try->message = DatumGetTextPP(element(&args[END_REASONS], i));
 }

@@ -107,6 +107,9 @@ keep_row(Finish *finish, const Try *try, TupleTableSlot *row, const Ending *endi
 	int			rule = try->result == TRY_DELETE ? DONE_DELETE : !try_is_done(try) ? DONE_KEEP :
 		policy_of_text(row_value(row, TASK_TYPE))->when_done;
 
+	/* A decision of a person stays to be seen. */
+	if (rule == DONE_DELETE && finish->call->by_hand)
+		rule = DONE_CLEAR;
 	if (rule == DONE_DELETE)
 	{
 		if (finish->deleted == NULL)

@@ -117,7 +117,7 @@ extern void finish_call_begin(FinishCall *call, NullableDatum incarnation, Nulla
 extern int	finish_tries(FinishCall *call);
 
 /*
- * Ends tasks by hand: their results are TRY_ENDED and TRY_FAULT.  results NULL: no
+ * Ends tasks by hand: their results are TRY_ENDED, TRY_FAULT and TRY_DONE.  results NULL: no
  * rows are reported.
  */
 extern void finish_by_hand(FinishCall *call, ReturnSetInfo *results, bool calls_functions);

@@ -85,6 +85,8 @@ AS $$
 		UNION ALL
 		SELECT (twtasks.fail_task(task_id, expected, 'test')).* WHERE action = 'fail'
 		UNION ALL
+		SELECT (twtasks.confirm_task(task_id, expected, 'test')).* WHERE action = 'confirm'
+		UNION ALL
 		SELECT (twtasks.hold_task(task_id, expected, 'test')).* WHERE action = 'hold'
 		UNION ALL
 		SELECT (twtasks.release_task(task_id, expected, NULL, 'test')).* WHERE action = 'release'

@@ -41,7 +41,7 @@ SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab
 	expire_tasks,promote_tasks,recover_tasks,run_duties,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,
 	read_limits,offer_slots,clean_slots,monitor_tasks,note_flow}'::text[]) f
 UNION ALL
-SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,hold_task,release_task,
+SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,confirm_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,unset_bucket_options,drop_bucket,pause_type,resume_type,pause_bucket,resume_bucket,
 	schedule,configure_schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
 	change_tasks,adopt,configure_limit,drop_limit,reset_listener,lock_setting}'::text[]) f

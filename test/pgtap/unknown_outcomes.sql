@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.task_attempt;
-SELECT plan(24);
+SELECT plan(33);
 
 CREATE FUNCTION pg_temp.lose(n integer, rule twtasks.stuck_rule DEFAULT 'error') RETURNS void
 LANGUAGE sql
@@ -54,7 +54,7 @@ SELECT is((SELECT late_result || ' ' || (late_at >= lost_at) FROM twtasks.unknow
 SELECT is((SELECT count(late_result) FROM twtasks.unknown_outcomes WHERE id <> pg_temp.id(1)), 0::bigint, '... and beside no other');
 
 -- ---- Decisions ----
-SELECT is((SELECT pg_temp.type(if_done, 'it is paid') FROM twtasks.unknown_outcomes WHERE id = pg_temp.id(1)), 'changed FAILED', 'if_done ends a task');
+SELECT is((SELECT pg_temp.type(if_done, 'it is paid') FROM twtasks.unknown_outcomes WHERE id = pg_temp.id(1)), 'changed DONE', 'if_done ends a task');
 SELECT is((SELECT pg_temp.type(if_not_done, 'not paid') FROM twtasks.unknown_outcomes WHERE id = pg_temp.id(6)), 'changed WAITING', 'if_not_done runs it again');
 SELECT is((SELECT string_agg(reason, ', ' ORDER BY reason) FROM twtasks.audit WHERE task_id IN (pg_temp.id(1), pg_temp.id(6))), 'it is paid, not paid', '... with a reason in the audit');
 SELECT is(pg_temp.unknown(), '07 ERROR', 'tasks that were decided are gone from the view');
@@ -67,7 +67,7 @@ SELECT is(pg_temp.unknown(), '07 ERROR', '... nor does the end of the hold');
 SELECT pg_temp.change('hold', pg_temp.id(7), 4) \g /dev/null
 SELECT is((SELECT pg_temp.type(if_not_done, 'not paid') FROM twtasks.unknown_outcomes), 'changed WAITING', 'if_not_done runs a held one again');
 SELECT pg_temp.lose(8), pg_temp.change('hold', pg_temp.id(8), 2) \g /dev/null
-SELECT is((SELECT pg_temp.type(if_done, 'it is paid') FROM twtasks.unknown_outcomes), 'changed CANCELLED', 'if_done ends a held one');
+SELECT is((SELECT pg_temp.type(if_done, 'it is paid') FROM twtasks.unknown_outcomes), 'changed DONE', 'if_done ends a held one');
 
 -- ---- Later tries ----
 UPDATE twtasks.task SET next_event_time = clock_timestamp() WHERE id = pg_temp.id(6);
@@ -90,6 +90,31 @@ TRUNCATE twtasks.task_attempt;
 DELETE FROM twtasks.task WHERE id = pg_temp.id(6);
 SELECT is(pg_temp.unknown(), '11 ERROR, 12 ERROR', 'attempts that are no longer kept hide none');
 SELECT is((SELECT count(*) FROM twtasks.unknown_outcomes u JOIN twtasks.tasks t USING (id) WHERE u.lost_at = t.state_time AND u.node IS NULL), 2::bigint, '... but nobody knows the node then');
+
+-- ---- Confirmed ----
+CREATE TABLE app.heard (task twtasks.ended_task);
+CREATE FUNCTION app.hears(tasks twtasks.ended_task[]) RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp
+AS $$ INSERT INTO app.heard SELECT t FROM unnest(tasks) t $$;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+GRANT INSERT ON app.heard TO PUBLIC;
+SELECT is((SELECT concat_ws(' ', t.status, t.version, t.message, coalesce(t.error, '-')) FROM twtasks.tasks t WHERE t.id = pg_temp.id(1)), 'DONE 3 it is paid -',
+	'a confirmed task is DONE, and the reason is its message');
+SELECT is((SELECT concat_ws(' ', action, from_status, to_status, from_version, to_version, reason) FROM twtasks.audit WHERE task_id = pg_temp.id(1)),
+	'confirm ERROR DONE 2 3 it is paid', '... and in the audit');
+SELECT pg_temp.task_in('ERROR', pg_temp.id(20)), pg_temp.task_in('HELD', pg_temp.id(21)) \g /dev/null
+SELECT is(ARRAY[pg_temp.change('confirm', pg_temp.id(20), 2), pg_temp.change('confirm', pg_temp.id(21), 1)], '{wrong_status,wrong_status}', 'a task whose outcome is known is not confirmed');
+SELECT is((SELECT count(*) FROM twtasks.change_tasks('confirm', 'TEST', 'all', ids => ARRAY[pg_temp.id(20), pg_temp.id(21)]) WHERE result <> 'wrong_status'), 0::bigint, '... nor among many');
+SELECT pg_temp.lose(22) \g /dev/null
+SELECT twtasks.configure_type('TEST', on_end => 'app.hears', when_done => 'delete') \g /dev/null
+UPDATE twtasks.task SET data = '{"iban": 1}' WHERE id = pg_temp.id(22);
+SELECT is(pg_temp.change('confirm', pg_temp.id(22), 2), 'changed', 'a function of on_end');
+SELECT is((SELECT concat_ws(' ', (h.task).status, (h.task).message, coalesce((h.task).error, '-')) FROM app.heard h), 'DONE test -', '... hears of it');
+SELECT is((SELECT f.data FROM twtasks.finished_task f WHERE f.id = pg_temp.id(22)), NULL, 'when_done clears its data');
+SELECT is((SELECT f.status::text FROM twtasks.finished_task f WHERE f.id = pg_temp.id(22)), 'DONE', '... and a row stays, even where none should');
+SELECT twtasks.configure_type('TEST', on_end => 'app.refuses') \g /dev/null
+SELECT pg_temp.lose(23) \g /dev/null
+SELECT is(pg_temp.change('confirm', pg_temp.id(23), 2) || ' ' || pg_temp.state(pg_temp.id(23)), 'changed ERROR 3', 'what a function refuses stays in ERROR');
+SELECT twtasks.drop_type_policy('TEST') \g /dev/null
 
 -- ---- Rights ----
 SET LOCAL ROLE twtasks_viewer;

@@ -53,6 +53,20 @@ BEGIN
 	END CASE;
 END $$;
 
+-- A new task whose outcome nobody knows.
+CREATE FUNCTION pg_temp.lost_in(status twtasks.task_status) RETURNS uuid
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	task CONSTANT uuid := pg_temp.task_in('PROCESSING');
+BEGIN
+	PERFORM pg_temp.act('stuck', task);
+	IF status = 'HELD' THEN
+		PERFORM pg_temp.change('hold', task, pg_temp.version_of(task));
+	END IF;
+	RETURN task;
+END $$;
+
 CREATE FUNCTION pg_temp.exercise(t twtasks.transition)
 RETURNS TABLE (reached text, version_rises_by bigint, tries integer, kept_in text, timer text)
 LANGUAGE plpgsql
@@ -70,6 +84,8 @@ BEGIN
 		IF t.action = 'release' AND t.to_status = 'ERROR' THEN
 			task := pg_temp.task_in('ERROR');
 			PERFORM pg_temp.change('hold', task, pg_temp.version_of(task));
+		ELSIF t.action = 'confirm' THEN
+			task := pg_temp.lost_in(t.from_status);
 		END IF;
 		before := pg_temp.version_of(task);
 		IF t.actor = 'operator' THEN
@@ -118,7 +134,7 @@ CREATE FUNCTION pg_temp.attempt(action text, status twtasks.task_status) RETURNS
 LANGUAGE plpgsql
 AS $$
 DECLARE
-	task uuid := pg_temp.task_in(status);
+	task uuid := CASE WHEN action = 'confirm' AND status IN ('ERROR', 'HELD') THEN pg_temp.lost_in(status) ELSE pg_temp.task_in(status) END;
 	before text := pg_temp.state(task);
 	audits bigint := (SELECT count(*) FROM twtasks.audit);
 	result text := pg_temp.change(action, task, pg_temp.version_of(task));
@@ -133,7 +149,7 @@ END $$;
 
 CREATE TEMPORARY TABLE attempted AS
 SELECT a.action, s.status, pg_temp.attempt(a.action, s.status) AS result
-FROM unnest('{resume,reschedule,cancel,fail,hold,release,reopen}'::text[]) WITH ORDINALITY a(action, n)
+FROM unnest('{resume,reschedule,cancel,fail,confirm,hold,release,reopen}'::text[]) WITH ORDINALITY a(action, n)
 CROSS JOIN unnest(enum_range(NULL::twtasks.task_status)) s(status);
 
 SELECT action,
@@ -165,6 +181,7 @@ CROSS JOIN LATERAL (
 	UNION ALL SELECT * FROM twtasks.reschedule_task(x.task, pg_temp.version_of(x.task) + wrong.by, now())
 	UNION ALL SELECT * FROM twtasks.cancel_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.fail_task(x.task, pg_temp.version_of(x.task) + wrong.by)
+	UNION ALL SELECT * FROM twtasks.confirm_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.hold_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.release_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.reopen_task(x.task, pg_temp.version_of(x.task) + wrong.by)) r;
@@ -175,6 +192,7 @@ CROSS JOIN LATERAL (
 	UNION SELECT * FROM twtasks.reschedule_task(x.task, 0, now())
 	UNION SELECT * FROM twtasks.cancel_task(x.task, 0)
 	UNION SELECT * FROM twtasks.fail_task(x.task, 0)
+	UNION SELECT * FROM twtasks.confirm_task(x.task, 0)
 	UNION SELECT * FROM twtasks.hold_task(x.task, 0)
 	UNION SELECT * FROM twtasks.release_task(x.task, 0)
 	UNION SELECT * FROM twtasks.reopen_task(x.task, 0)) r;

@@ -59,6 +59,7 @@ my %verbs = (
 	resume => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	reschedule => [ 'operator', 0, '--type', 'NONE', '--run-after', '1h', '--reason', 'a test' ],
 	cancel => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
+	confirm => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	fail => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	hold => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	release => [ 'operator', 0, '--type', 'NONE', '--run-after', '1h', '--reason', 'a test' ],
@@ -82,7 +83,7 @@ my %verbs = (
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
 # Verbs that show or take what tasks carry: see 144_ctl_payload.pl
-my @order = qw(status doctor why list show life errors unknown incidents top what-if audit nodes wait add resume reschedule cancel fail hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
+my @order = qw(status doctor why list show life errors unknown incidents top what-if audit nodes wait add resume reschedule cancel fail confirm hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
 my ($help) = $super->ends(0, ['--help']);

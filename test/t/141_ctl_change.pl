@@ -186,9 +186,9 @@ my (undef, $not_happened) = decisions($lost[1]);
 my (undef, $held) = decisions($lost[2]);
 
 ($out) = $ctl->ends(1, [ split(/ /, $happened =~ s/ --reason.*//r), @$reason ], 'the verb shows the task and asks');
-like($out, qr/^would fail \Q$lost[0]\E .*Continue/, 'as the others do');
+like($out, qr/^would confirm \Q$lost[0]\E .*Continue/, 'as the others do');
 decide($_) foreach $happened, $not_happened, $held;
-is($node->value("SELECT string_agg(status::text, ' ' ORDER BY key) FROM twtasks.tasks WHERE type = 'LOST'"), 'FAILED WAITING WAITING', 'each is decided');
+is($node->value("SELECT string_agg(status::text, ' ' ORDER BY key) FROM twtasks.tasks WHERE type = 'LOST'"), 'DONE WAITING WAITING', 'each is decided');
 is(scalar @{ $ctl->json(0, ['unknown']) }, 0, 'and none is left');
 
 # ---- wait, why, list ----
