@@ -140,14 +140,23 @@ write_api_counts(void *arg, StringInfo out)
 		api_write_counts(web->api, out);
 }
 
+/* The names of hosts are checked where a page may log somebody in. */
+static void
+set_access(Web *web, const WebConfig *config)
+{
+	http_set_tokens(web->http, config->tokens);
+	http_limit(web->http, config->connections_of_one, config->proxies);
+	if (manage_is_wanted(&config->manage))
+		http_set_hosts(web->http, config->manage.hosts);
+}
+
 static void
 apply(void *arg, void *taken)
 {
 	Web		   *web = arg;
 	WebConfig  *config = taken;
 
-	http_set_tokens(web->http, config->tokens);
-	http_limit(web->http, config->connections_of_one, config->proxies);
+	set_access(web, config);
 	persons_set_config(web->persons, &config->manage);
 	to_do_set_config(web->to_do, config);
 	web_metrics_set_config(web->metrics, config);
@@ -167,7 +176,9 @@ static void
 open_parts(Web *web)
 {
 	web->http = http_open(web->loop, web->config->listen, web->config->tokens);
-	http_limit(web->http, web->config->connections_of_one, web->config->proxies);
+	if (web->config->manage.socket != NULL)
+		http_listen_unix(web->http, web->config->manage.socket);
+	set_access(web, web->config);
 	web->persons = persons_open(web->loop, &web->config->manage);
 	open_api(web);
 	web->results = results_open(web->loop, web->config, web->http);

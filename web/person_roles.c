@@ -44,8 +44,8 @@ add_payload(Person *person, const char *role)
 		person->role[API_PAYLOAD] = role;
 }
 
-void
-person_add_role(Person *person, const char *word)
+static void
+add_role(Person *person, const char *word)
 {
 	if (strcmp(word, "payload") == 0)
 		add_payload(person, "twtasks_payload_viewer");
@@ -57,4 +57,11 @@ person_add_role(Person *person, const char *word)
 		person->role[API_OPERATOR] = "twtasks_operator";
 	person->role[API_ANY] = person->role[API_VIEWER] != NULL ? person->role[API_VIEWER] :
 		person->role[API_PAYLOAD];
+}
+
+void
+person_add_roles(Person *person, char *const *words)
+{
+	for (; *words != NULL; words++)
+		add_role(person, *words);
 }

@@ -37,8 +37,8 @@ typedef struct Person
 /* Returns the fault of a word; NULL: none. */
 extern const char *person_role_fault(const char *word);
 
-/* Adds the roles of a word without fault; keeps the word. */
-extern void person_add_role(Person *person, const char *word);
+/* Adds the roles of words without fault, NULL-terminated; keeps the words. */
+extern void person_add_roles(Person *person, char *const *words);
 
 /* Returns the fault of a person's name, which audits keep; NULL: none. */
 extern const char *person_name_fault(const char *name);

@@ -229,7 +229,7 @@ read_listen(WebConfig *config, const Place *place)
 	if (address_parse(config->listen, &address) == NULL && address.is_local)
 		return true;
 	config->tokens = palloc0(sizeof(char *));
-	return manage_is_wanted(&config->manage) ||
+	return manage_is_for_others(&config->manage) ||
 		options_fail(place, "listen", "an address that other machines can reach needs a token_file,"
 					 " or a way to log in of manage");
 }

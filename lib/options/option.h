@@ -88,6 +88,9 @@ extern bool options_given(const Place *place, const char *name);
 extern bool options_fail(const Place *place, const char *option,
 						 const char *fmt,...) pg_attribute_printf(3, 4);
 
+/* Lets settle warn of an option without effect; only the first warning counts. */
+extern void options_note(const Place *place, const char *option, const char *what);
+
 /* Returns the name of the choice with this value, which must exist. */
 extern const char *options_choice_name(const Choice *choices, int value);
 

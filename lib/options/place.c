@@ -120,6 +120,13 @@ options_fail(const Place *place, const char *option, const char *fmt,...)
 	return fail_inside(place, option, what);
 }
 
+void
+options_note(const Place *place, const char *option, const char *what)
+{
+	if (*place->reader->error == NULL)
+		(void) fail_inside(place, option, what);
+}
+
 bool
 options_given(const Place *place, const char *name)
 {

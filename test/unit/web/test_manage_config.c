@@ -114,6 +114,117 @@ test_tokens(void **state)
 				 "listen: localhost:1\nmanage: {token_file: people}\n");
 }
 
+/* Names of the system become numbers. */
+static void
+test_socket(void **state)
+{
+	WebConfig  *config = read_web("listen: localhost:1\nmanage:\n  socket: /tmp/web.sock\n  socket_users:\n"
+								  "  - {user: daemon, roles: [viewer, payload=pay]}\n"
+								  "  - {group: daemon, roles: [operator]}\n");
+	HttpPeer	peer = {.is_unix = true, .user = 65534, .group = 1};
+	Person		person = {0};
+
+	assert_true(manage_is_wanted(&config->manage));
+	assert_false(manage_is_for_others(&config->manage));
+	assert_null(person_entries_peer(config->manage.socket_users, &peer, &person));
+	assert_null(person.role[API_PAYLOAD]);
+	assert_string_equal(person.role[API_OPERATOR], "twtasks_operator");
+	peer.user = 1;
+	assert_string_equal(person_entries_peer(config->manage.socket_users, &peer, &person), "daemon");
+	assert_string_equal(person.role[API_PAYLOAD], "pay");
+	options_free(&web_config_section, config);
+	expect_error("manage.socket_users: they need a socket",
+				 "listen: localhost:1\nmanage: {socket_users: [{user: daemon, roles: [viewer]}]}\n");
+	expect_error("manage: nobody could log in", "listen: localhost:1\nmanage: {socket: /tmp/web.sock}\n");
+	expect_error("listen: an address that other machines can reach needs a token_file",
+				 "listen: '0.0.0.0:1'\nmanage: {socket: /tmp/web.sock, socket_users: [{user: daemon, roles: [viewer]}]}\n");
+}
+
+static void
+expect_user_error(const char *expected, const char *entry)
+{
+	char	   *lines = psprintf("listen: localhost:1\nmanage: {socket: /tmp/web.sock, socket_users: [%s]}\n", entry);
+
+	expect_error(expected, lines);
+	pfree(lines);
+}
+
+static void
+test_socket_users(void **state)
+{
+	expect_user_error("manage.socket_users[0]: an entry has a user or a group", "{roles: [viewer]}");
+	expect_user_error("manage.socket_users[0]: an entry has a user or a group", "{user: a, group: b, roles: [viewer]}");
+	expect_user_error("manage.socket_users[0].roles: the key is missing", "{user: a}");
+	expect_user_error("manage.socket_users[0].roles: the list must not be empty", "{user: a, roles: []}");
+	expect_user_error("manage.socket_users[0].roles[0]: invalid value \"boss\": a role is viewer, operator, payload or payload=ROLE",
+					  "{user: a, roles: [boss]}");
+}
+
+/* A user who has left the system stops nothing, and has no rights. */
+static void
+test_unknown_user(void **state)
+{
+	char	   *error = NULL;
+	WebConfig  *config = read_lines("listen: localhost:1\nmanage: {socket: /tmp/web.sock,"
+									" socket_users: [{user: root, roles: [viewer]}, {user: nobody at all, roles: [operator]}]}\n", &error);
+	HttpPeer	peer = {.is_unix = true};
+	Person		person = {0};
+
+	assert_non_null(config);
+	assert_non_null(strstr(error, "manage.socket_users[1].user: the system does not know it"));
+	assert_string_equal(person_entries_peer(config->manage.socket_users, &peer, &person), "root");
+	assert_null(person.role[API_OPERATOR]);
+	options_free(&web_config_section, config);
+	pfree(error);
+}
+
+static void
+test_proxy(void **state)
+{
+	WebConfig  *config = read_web("listen: '0.0.0.0:1'\nmanage:\n  proxy:\n    user_header: X-Forwarded-User\n"
+								  "    groups_header: X-Forwarded-Groups\n    from: [10.0.0.7, '10.1.0.0/16']\n"
+								  "    groups: [{group: ops, roles: [operator]}]\n"
+								  "    users: [{user: 'alice@example.com', roles: [payload]}]\n"
+								  "  hosts: [tasks.example.com, 'localhost:8443']\n");
+	HttpPeer	peer = {0};
+	PeerNetwork network;
+
+	assert_null(peer_parse("10.1.2.3", &network));
+	peer.address = network.address;
+	assert_true(person_proxy_is_trusted(&config->manage.proxy, &peer));
+	peer.is_unix = true;
+	assert_false(person_proxy_is_trusted(&config->manage.proxy, &peer));
+	assert_string_equal(config->manage.hosts[1], "localhost:8443");
+	options_free(&web_config_section, config);
+}
+
+static void
+expect_proxy_error(const char *expected, const char *proxy)
+{
+	char	   *lines = psprintf("listen: localhost:1\nmanage: {proxy: {%s}}\n", proxy);
+
+	expect_error(expected, lines);
+	pfree(lines);
+}
+
+static void
+test_proxy_errors(void **state)
+{
+	expect_proxy_error("manage.proxy.user_header: the key is missing", "from: [10.0.0.7]");
+	expect_proxy_error("manage.proxy.from: name the addresses", "user_header: X-User");
+	expect_proxy_error("manage.proxy.groups: nobody would have a role", "user_header: X-User, from: [10.0.0.7]");
+	expect_proxy_error("manage.proxy.groups_header: groups and groups_header need each other",
+					   "user_header: X-User, from: [10.0.0.7], groups: [{group: ops, roles: [viewer]}]");
+	expect_proxy_error("manage.proxy.groups_header: groups and groups_header need each other",
+					   "user_header: X-User, groups_header: G, from: [10.0.0.7], users: [{user: a, roles: [viewer]}]");
+	expect_proxy_error("manage.proxy.user_header: invalid value \"X User\"", "user_header: X User");
+	expect_proxy_error("manage.proxy.user_header: invalid value \"Authorization\"", "user_header: Authorization");
+	expect_proxy_error("manage.proxy.from[0]: invalid value \"proxy.example\"", "user_header: X-User, from: [proxy.example]");
+	expect_proxy_error("manage.proxy.from_users: they need a socket",
+					   "user_header: X-User, from_users: [daemon], users: [{user: a, roles: [viewer]}]");
+	expect_error("manage.hosts[0]: invalid value \"https://x\"", "listen: localhost:1\nmanage: {hosts: ['https://x']}\n");
+}
+
 /* A token in two files would have the rights of either. */
 static void
 test_common_token(void **state)
@@ -176,6 +287,11 @@ main(void)
 		cmocka_unit_test(test_section),
 		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_socket),
+		cmocka_unit_test(test_socket_users),
+		cmocka_unit_test(test_unknown_user),
+		cmocka_unit_test(test_proxy),
+		cmocka_unit_test(test_proxy_errors),
 		cmocka_unit_test(test_common_token),
 		cmocka_unit_test(test_beyond_this_machine),
 	};
