@@ -23,6 +23,7 @@
 #include "web/api/api.h"
 #include "web/api/openapi.h"
 #include "web/http.h"
+#include "web/pages.h"
 #include "web/person.h"
 #include "web/results.h"
 #include "web/to_do.h"
@@ -42,6 +43,7 @@ typedef struct Web
 	Http	   *http;
 	Persons    *persons;
 	Api		   *api;			/* NULL: nobody may use it */
+	Pages	   *pages;			/* the same */
 	Results    *results;
 	ToDo	   *to_do;
 	WebHealth  *health;
@@ -127,8 +129,10 @@ on_turn(void *arg)
 static void
 open_api(Web *web)
 {
-	if (web->api == NULL && manage_is_wanted(&web->config->manage))
-		web->api = api_open(web->loop, web->config->postgres, &web->config->manage, web->persons, web->http);
+	if (web->api != NULL || !manage_is_wanted(&web->config->manage))
+		return;
+	web->api = api_open(web->loop, web->config->postgres, &web->config->manage, web->persons, web->http);
+	web->pages = pages_open(web->http);
 }
 
 static void
@@ -207,6 +211,7 @@ close_parts(Web *web)
 	if (web->api != NULL)
 		api_close(web->api);
 	http_close(web->http);
+	pages_close(web->pages);
 	persons_close(web->persons);
 	web_health_close(web->health);
 	sdnotify_watch_close();

@@ -7,6 +7,7 @@ import { clock, count, length, number, percent, relative, since } from './format
 import { Empty, Field, Link, Meter, Page, Panel, Table, Tag, Time, useNow } from './parts.jsx';
 
 export const OVERVIEW_MS = 2000;
+const UNCOUNTED_S = 180;
 
 // Where an incident is looked at.
 function target(i) {
@@ -52,7 +53,7 @@ function Incident({ of: i, now }) {
 				{i.detail && <p class="detail">{i.detail}</p>}
 				{i.hint && <p class="hint"><span aria-hidden="true">→ </span>{i.hint}</p>}
 				<p class="meta">
-					since <Time at={i.opened} /> ({length(Math.round((now - new Date(i.opened)) / 1000))})
+					{i.opened && <>since <Time at={i.opened} /> ({length(Math.round((now - new Date(i.opened)) / 1000))})</>}
 					{i.acknowledged && <> · taken on by {i.acknowledged_by} <Time at={i.acknowledged} /></>}
 					{i.silenced_until && <> · silent until <Time at={i.silenced_until} /></>}
 				</p>
@@ -70,15 +71,33 @@ function Incident({ of: i, now }) {
 	);
 }
 
-// Warnings that no incident tells about yet: the leader judges once a minute.
+// Warnings that no incident tells about: some are never an incident, others not yet, since
+// the leader judges once a minute.
 function alone(warnings, incidents) {
 	return (warnings ?? []).filter((w) => !incidents.some((i) => i.kind === w.warning));
 }
 
+// Incidents come from the count of the leader.  Without a count nobody may say that all is
+// well.
+function uncounted(data) {
+	const age = data.counted_at ? since(data.counted_at, new Date(data.now ?? Date.now())) : null;
+
+	if (age !== null && age < UNCOUNTED_S) return [];
+	return [{
+		key: '', kind: 'silent', severity: 'page', opened: data.counted_at, summary: data.counted_at ? `Nobody has counted tasks for ${length(age)}` : 'Nobody has ever counted tasks',
+		detail: 'A leading sidecar counts once a minute, and opens and ends incidents. The figures below are old.', hint: 'see whether a sidecar runs and reaches the database: twtasksctl doctor',
+	}];
+}
+
+function Notes({ of: warnings }) {
+	if (!warnings.length) return null;
+	return <ul class="notes">{warnings.map((w) => <li key={w.warning + w.detail}><strong>{w.warning}</strong>: {w.detail}{w.hint && <span class="quiet"> → {w.hint}</span>}</li>)}</ul>;
+}
+
 function Verdict({ data, at, now }) {
-	const incidents = [...(data.incidents ?? [])].sort((a, b) => (a.severity === b.severity ? new Date(a.opened) - new Date(b.opened) : a.severity === 'page' ? -1 : 1));
+	const incidents = [...uncounted(data), ...(data.incidents ?? [])].sort((a, b) => (a.severity === b.severity ? new Date(a.opened) - new Date(b.opened) : a.severity === 'page' ? -1 : 1));
 	const more = alone(data.warnings, incidents);
-	const n = Math.max(incidents.length, data.incidents_open ?? 0) + more.length;
+	const n = Math.max(incidents.length, data.incidents_open ?? 0);
 	const [all, setAll] = useState(false);
 	const shown = all ? incidents : incidents.slice(0, 6);
 
@@ -87,16 +106,17 @@ function Verdict({ data, at, now }) {
 			<section class="verdict fine" aria-label="verdict">
 				<h2><span class="sign" aria-hidden="true">✓</span> Nothing is wrong{data.well_since && <> since <Time at={data.well_since} /></>}</h2>
 				<p class="meta">Looked at {clock(at)}. Tasks were counted {data.counted_at ? relative(new Date(data.counted_at), now) : 'never: no sidecar leads'}.</p>
+				<Notes of={more} />
 			</section>
 		);
 	return (
-		<section class={`verdict ${incidents.some((i) => i.severity === 'page') || !incidents.length ? 'wrong' : 'uneasy'}`} aria-label="verdict">
+		<section class={`verdict ${incidents.some((i) => i.severity === 'page') ? 'wrong' : 'uneasy'}`} aria-label="verdict">
 			<h2>{count(n, 'thing')} {n === 1 ? 'is' : 'are'} wrong</h2>
 			<ul>
 				{shown.map((i) => <Incident key={i.key ?? i.id} of={i} now={now} />)}
-				{more.map((w) => <Incident key={w.warning + w.detail} now={now} of={{ kind: w.warning, severity: 'new', opened: w.since ?? at, summary: w.warning, detail: w.detail, hint: w.hint }} />)}
 			</ul>
 			{incidents.length > 6 && <button type="button" class="plain" onClick={() => setAll(!all)}>{all ? 'Show fewer' : `Show ${incidents.length - 6} more`}</button>}
+			<Notes of={more} />
 		</section>
 	);
 }

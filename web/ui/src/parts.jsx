@@ -37,7 +37,7 @@ const STATUS = {
 export function Status({ is }) {
 	if (!is) return <span class="quiet">–</span>;
 	const [sign, tone] = STATUS[is] ?? ['·', 'quiet'];
-	return <span class={`status ${tone}`}><i aria-hidden="true">{sign}</i>{is}</span>;
+	return <span class={`status one-line ${tone}`}><i aria-hidden="true">{sign}</i>{is}</span>;
 }
 
 export function Tag({ tone = '', children, title }) {
@@ -63,7 +63,7 @@ export const Command = ({ text }) => <p class="command"><code>{text}</code><Copy
 // The beginning of an id is its time, and the end tells it from others of that time.
 export const short = (id) => `${id.slice(0, 8)}…${id.slice(-12)}`;
 
-export const Id = ({ id, short: is_short }) => <Link page="task" params={{ id }} class="mono row-link" title={id}>{is_short ? short(id) : id}</Link>;
+export const Id = ({ id, short: is_short }) => <Link page="task" params={{ id }} class={`mono row-link${is_short ? ' one-line' : ''}`} title={id}>{is_short ? short(id) : id}</Link>;
 
 // A share of a whole, as a bar with its figures.
 export function Meter({ used, of, label }) {

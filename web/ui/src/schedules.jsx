@@ -9,7 +9,7 @@ function Acts({ of: s }) {
 
 	return (
 		<span class="decide one-line">
-			<ChangeButton label="Run now" class="small" describe={`run ${s.name} now`} title={`Run ${s.name} now`} verb="Run now" done={`${s.name}: a task was added.`} lead="Adds one task more. The next times stay." send={post('run')} />
+			<ChangeButton label="Run now" class="small" describe={`Run now: ${s.name}`} title={`Run ${s.name} now`} verb="Run now" done={`${s.name}: a task was added.`} lead="Adds one task more. The next times stay." send={post('run')} />
 			{s.is_paused
 				? <ChangeButton label="Resume" class="small" describe={`resume ${s.name}`} title={`Resume ${s.name}`} verb="Resume" done={`${s.name} goes on.`} send={post('resume')} />
 				: <ChangeButton label="Pause" class="small" describe={`pause ${s.name}`} title={`Pause ${s.name}`} verb="Pause" danger done={`${s.name} is paused.`} lead="It adds no task until somebody resumes it." send={post('pause')} />}

@@ -13,7 +13,7 @@ function One({ of: t }) {
 			</header>
 			<p><Id id={t.id} /> <Copy text={t.id} label="the id" />{t.key && <span class="mono"> · key {t.key} <Copy text={t.key} label="the key" /></span>}</p>
 			<p>{t.why && t.why[0].toUpperCase() + t.why.slice(1)}.</p>
-			{t.late_result !== undefined && t.late_at && <p class="trouble"><strong>A result came late</strong>, <Time at={t.late_at} />: {t.late_result ?? 'done'}. The work was probably done.</p>}
+			{t.late_result !== undefined && t.late_at && <p class="late"><strong>A result came late</strong>, <Time at={t.late_at} />: {t.late_result ?? 'done'}. The work was probably done.</p>}
 			<div class="decide">
 				<TaskAction task={t} action="finish" body={{ happened: true }} verb="It happened" title="It happened: do not run it again"
 					lead="You have looked at the other side, and the work was done. The task ends, and never runs again." />
