@@ -11,7 +11,6 @@
 
 #include <jansson.h>
 
-#include "process/bundled.h"
 #include "options/hello.h"
 #include "options/judged.h"
 #include "notify/notify_options.h"
@@ -118,26 +117,12 @@ given_settings(const NotifyConfig *config, const char *environment, const LogCon
 	return settings;
 }
 
-static bool
-judge(const char *line, const Place *place)
-{
-	static char section[] = "notify";
-	char	   *program = bundled_path("notify");
-	Judged		judged = {program, line, section, "targets", NULL};
-	bool		is_fine = judged_all(&judged, 1, place);
-
-	pfree(program);
-	return is_fine;
-}
-
 char *
 notify_line(const NotifyConfig *config, const char *node, const char *environment,
 			const LogConfig *log, const Place *place)
 {
-	char	   *line = hello_make(node, given_settings(config, environment, log), &notify_section, config);
+	static const Judged how = {.owner = "notify", .option = "targets"};
 
-	if (judge(line, place))
-		return line;
-	pfree(line);
-	return NULL;
+	return judged_hello("notify", hello_make(node, given_settings(config, environment, log), &notify_section, config),
+						&how, place);
 }

@@ -3,12 +3,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/loop.h"
 #include "options/hello.h"
+#include "process/bare.h"
 #include "options/options.h"
 
 /* The time for the check of a program; a reload waits for it on a thread. */
@@ -106,39 +106,6 @@ hello_make(const char *node, json_t *given, const Section *told, const void *tar
 	return take_text(hello);
 }
 
-/* Returns an anonymous file with the text, to be read from its start, or -1. */
-static int
-text_file(const char *text)
-{
-	int			fd = memfd_create("hellos", MFD_CLOEXEC);
-	size_t		len = strlen(text);
-
-	if (fd >= 0 && (write(fd, text, len) != (ssize_t) len || lseek(fd, 0, SEEK_SET) != 0))
-	{
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-/*
- * Becomes the program, with an empty environment and without the signal mask of
- * the thread.  It dies with the thread that waits for it.
- */
-static void
-become(char *const *argv, const int files[2], pid_t parent)
-{
-	char	   *environment[] = {NULL};
-	sigset_t	none;
-
-	sigemptyset(&none);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent &&
-		signal(SIGPIPE, SIG_DFL) != SIG_ERR && sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
-		dup2(files[0], STDIN_FILENO) >= 0 && dup2(files[1], STDOUT_FILENO) >= 0)
-		execve(argv[0], argv, environment);
-	_exit(127);
-}
-
 /*
  * Returns the pid, or -1 with errno.  This may be a thread beside the loop, which
  * alone may use spawn.h; so between fork() and execve() nothing may allocate.
@@ -160,7 +127,7 @@ start(const char *path, const char *use, const int files[2])
 		return -1;
 	pid = fork();
 	if (pid == 0)
-		become(argv, files, self);
+		bare_become(argv, files[0], files[1], self);
 	return pid;
 }
 
@@ -203,7 +170,7 @@ take_answers(int fd)
 char *
 hello_check(const char *path, const char *use, const char *hellos, char **reason)
 {
-	int			files[2] = {text_file(hellos), memfd_create("answers", MFD_CLOEXEC)};
+	int			files[2] = {bare_input(hellos), memfd_create("answers", MFD_CLOEXEC)};
 	char	   *answers = NULL;
 	pid_t		pid = files[0] < 0 || files[1] < 0 ? -1 : start(path, use, files);
 

@@ -11,6 +11,7 @@
 
 #include "options/hello.h"
 #include "options/judged.h"
+#include "process/bundled.h"
 
 /* Reports the fault of the settings, if the program answers with one. */
 static bool
@@ -91,4 +92,21 @@ judged_all(const Judged *list, int n, const Place *place)
 			is_fine = ask(&list[i], n - i, list[i].program, place);
 	}
 	return is_fine;
+}
+
+char *
+judged_hello(const char *name, char *hello, const Judged *how, const Place *place)
+{
+	Judged		judged = *how;
+	char	   *program = bundled_path(name);
+	bool		is_fine;
+
+	judged.program = program;
+	judged.hello = hello;
+	is_fine = judged_all(&judged, 1, place);
+	pfree(program);
+	if (is_fine)
+		return hello;
+	pfree(hello);
+	return NULL;
 }

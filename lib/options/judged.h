@@ -19,7 +19,7 @@ typedef struct Judged
 {
 	const char *program;		/* its path */
 	const char *hello;			/* carries the settings */
-	char	   *owner;			/* their section in the file; "": the whole */
+	const char *owner;			/* their section in the file; "": the whole */
 	const char *option;			/* the option of a fault that names none */
 	const char *use;			/* its argument before --check; NULL: none */
 } Judged;
@@ -29,5 +29,11 @@ typedef struct Judged
  * program judges have the same use.
  */
 extern bool judged_all(const Judged *list, int n, const Place *place);
+
+/*
+ * Lets twtasks-NAME judge its hello; how has no program and no hello.  Returns the
+ * hello; NULL, after options_fail() and freeing it: refused.
+ */
+extern char *judged_hello(const char *name, char *hello, const Judged *how, const Place *place);
 
 #endif							/* TWT_JUDGED_H */

@@ -246,7 +246,7 @@ check_settings(const Config *config, const Place *place)
 	is_fine = options_given(place, "kafka") ? judged_all(list, n, place) :
 		judged_all(list + 1, n - 1, place);
 	while (n-- > 0)
-		pfree(list[n].owner);
+		pfree(unconstify(char *, list[n].owner));
 	pfree(list);
 	pfree(hello);
 	pfree(kafka);
@@ -267,8 +267,8 @@ settle_listeners(Config *config, const Place *place)
 		return true;
 	if (!listeners_complete(config->listeners, &config->kafka, place))
 		return false;
-	config->listeners_line = listeners_make_line(&origin, config->listeners);
-	return listeners_judge_line(config->listeners_line, place);
+	config->listeners_line = listeners_line(&origin, config->listeners, place);
+	return config->listeners_line != NULL;
 }
 
 static bool

@@ -14,7 +14,6 @@
 
 #include "base/units.h"
 #include "common/trigger.h"
-#include "process/bundled.h"
 #include "options/hello.h"
 #include "options/judged.h"
 #include "config/listener_options.h"
@@ -255,8 +254,8 @@ list_json(ListenerConfig *const *listeners)
 	return list;
 }
 
-char *
-listeners_make_line(const ListenersOrigin *origin, ListenerConfig *const *listeners)
+static char *
+make_line(const ListenersOrigin *origin, ListenerConfig *const *listeners)
 {
 	json_t	   *log = hello_settings(&log_section, origin->log);
 	json_t	   *line = json_object();
@@ -278,14 +277,10 @@ listeners_make_line(const ListenersOrigin *origin, ListenerConfig *const *listen
 	return copy;
 }
 
-bool
-listeners_judge_line(const char *line, const Place *place)
+char *
+listeners_line(const ListenersOrigin *origin, ListenerConfig *const *listeners, const Place *place)
 {
-	static char whole[] = "";
-	char	   *program = bundled_path("kafka");
-	Judged		judged = {program, line, whole, "listeners", "listen"};
-	bool		is_fine = judged_all(&judged, 1, place);
+	static const Judged how = {.owner = "", .option = "listeners", .use = "listen"};
 
-	pfree(program);
-	return is_fine;
+	return judged_hello("kafka", make_line(origin, listeners), &how, place);
 }

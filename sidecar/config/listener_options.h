@@ -49,11 +49,10 @@ extern bool listeners_complete(ListenerConfig *const *listeners, const KafkaOpti
 
 /*
  * Returns the one line that the process gets, palloc'd, without its end.
- * workers/kafka/listen_settings.h describes it.
+ * workers/kafka/listen_settings.h describes it.  NULL, after options_fail(): the program
+ * refuses it.
  */
-extern char *listeners_make_line(const ListenersOrigin *origin, ListenerConfig *const *listeners);
-
-/* Returns false, after options_fail(), if the program refuses the line. */
-extern bool listeners_judge_line(const char *line, const Place *place);
+extern char *listeners_line(const ListenersOrigin *origin, ListenerConfig *const *listeners,
+							const Place *place);
 
 #endif							/* TWT_LISTENER_OPTIONS_H */

@@ -10,7 +10,6 @@
 #include "config/observe_options.h"
 #include "options/hello.h"
 #include "options/judged.h"
-#include "process/bundled.h"
 
 static const Option metrics_options[] = {
 	{
@@ -63,30 +62,14 @@ static const Option traces_options[] = {
 
 const Section traces_section = {traces_options, lengthof(traces_options), sizeof(TracesConfig)};
 
-static bool
-judge(const char *line, const Place *place)
-{
-	static char section[] = "traces";
-	char	   *program = bundled_path("notify");
-	Judged		judged = {program, line, section, "url", "traces"};
-	bool		is_fine = judged_all(&judged, 1, place);
-
-	pfree(program);
-	return is_fine;
-}
-
 char *
 traces_line(const TracesConfig *config, const char *node, const char *environment,
 			const LogConfig *log, const Place *place)
 {
+	static const Judged how = {.owner = "traces", .option = "url", .use = "traces"};
 	json_t	   *settings = hello_settings(&log_section, log);
-	char	   *line;
 
 	if (environment != NULL)
 		json_object_set_new(settings, "environment", json_string(environment));
-	line = hello_make(node, settings, &traces_section, config);
-	if (judge(line, place))
-		return line;
-	pfree(line);
-	return NULL;
+	return judged_hello("notify", hello_make(node, settings, &traces_section, config), &how, place);
 }

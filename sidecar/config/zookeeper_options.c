@@ -7,7 +7,6 @@
  */
 #include "base/port.h"
 
-#include "process/bundled.h"
 #include "options/hello.h"
 #include "options/judged.h"
 #include "config/zookeeper_options.h"
@@ -50,32 +49,17 @@ const Section zookeeper_section = {
 	zookeeper_options, lengthof(zookeeper_options), sizeof(ZooKeeperConfig)
 };
 
-static bool
-judge(const char *line, const Place *place)
-{
-	static char section[] = "zookeeper";
-	char	   *program = bundled_path("zookeeper");
-	Judged		judged = {program, line, section, "servers", NULL};
-	bool		is_fine = judged_all(&judged, 1, place);
-
-	pfree(program);
-	return is_fine;
-}
-
 char *
 zookeeper_line(const ZooKeeperConfig *config, const char *node, const LogConfig *log,
 			   const Place *place)
 {
-	char	   *line;
+	static const Judged how = {.owner = "zookeeper", .option = "servers"};
 
 	if (config->servers == NULL || config->group == NULL)
 	{
 		(void) options_fail(place, "leader", "\"zookeeper\" needs zookeeper.servers and zookeeper.group");
 		return NULL;
 	}
-	line = hello_make(node, hello_settings(&log_section, log), &zookeeper_section, config);
-	if (judge(line, place))
-		return line;
-	pfree(line);
-	return NULL;
+	return judged_hello("zookeeper", hello_make(node, hello_settings(&log_section, log), &zookeeper_section, config),
+						&how, place);
 }

@@ -3,8 +3,6 @@
  * notify_command.c
  *		A message given to a program, as JSON on its stdin.
  *
- * Its stdin is a file in memory, so that no program which reads slowly can hold us up.
- *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
@@ -12,11 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/bare.h"
 #include "workers/notify/notify_command.h"
 
 #define TIMEOUT_US SECONDS_TO_US(10)
@@ -34,34 +31,14 @@ typedef struct Command
 	void	   *arg;
 } Command;
 
-/* An anonymous file with the text, to be read from its start, or -1. */
-static int
-text_file(const char *text)
-{
-	int			fd = memfd_create("message", MFD_CLOEXEC);
-	size_t		len = strlen(text);
-
-	if (fd >= 0 && (write(fd, text, len) != (ssize_t) len || lseek(fd, 0, SEEK_SET) != 0))
-	{
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-/* Becomes the program, with an empty environment, in a group of its own. */
+/* In a group of its own; nobody reads its output. */
 static void
 become(char *const *argv, int in, pid_t parent)
 {
-	char	   *environment[] = {NULL};
 	int			null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	sigset_t	none;
 
-	sigemptyset(&none);
-	if (setpgid(0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent &&
-		signal(SIGPIPE, SIG_DFL) != SIG_ERR && sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
-		dup2(in, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0)
-		execve(argv[0], argv, environment);
+	if (setpgid(0, 0) == 0)
+		bare_become(argv, in, null, parent);
 	_exit(127);
 }
 
@@ -123,7 +100,7 @@ on_look(void *arg)
 bool
 notify_command(Loop *loop, char *const *argv, const char *input, NotifyCommandDone done, void *arg)
 {
-	int			in = text_file(input);
+	int			in = bare_input(input);
 	pid_t		pid = start(argv, in);
 	Command    *command;
 
