@@ -13,18 +13,10 @@ static const ApiParam me_params[] = {
 	{"trace_url", API_SELF, API_TEXT},
 };
 
-static const ApiParam why_params[] = {
-	{"id", API_PATH, API_UUID, true, "The task"},
-};
-
 static const ApiRoute routes[] = {
 	{
 		"GET", "/me", API_ANY, "me", "The person who asks, and what the database has for the person.",
 		.params = me_params, .nparams = lengthof(me_params), .schema = "Me", .alone = "me_alone"
-	},
-	{
-		"GET", "/tasks/{id}/why", API_VIEWER, "task_why", "Why a task does not run now, or what it does.",
-		.params = why_params, .nparams = lengthof(why_params), .schema = "Why"
 	},
 };
 

@@ -2,10 +2,16 @@
 
 #include "web/api/api_route.h"
 #include "web/api/api_self.h"
+#include "web/api/look.h"
 
 /* Each file of routes has one. */
 const ApiTable *const api_tables[] = {
 	&api_self,
+	&api_look_load,
+	&api_look_tasks,
+	&api_look_rules,
+	&api_look_past,
+	&api_look_more,
 	NULL
 };
 

@@ -1,0 +1,34 @@
+#include "base/port.h"
+
+#include "web/api/look.h"
+
+#define TYPE {"type", API_PATH, API_TEXT, true, "The type"}
+
+static const ApiParam types_params[] = {
+	{"type", API_QUERY, API_TEXT, false, "A type, or the beginning of types and a *"},
+	LOOK_CURSOR,
+	LOOK_LIMIT,
+};
+
+static const ApiParam type_params[] = {TYPE};
+
+static const ApiRoute routes[] = {
+	{
+		"GET", "/overview", API_VIEWER, "overview", "All that the first page shows.",
+		.schema = "Overview", .cache_us = 2000000
+	},
+	{
+		"GET", "/types", API_VIEWER, "types", "Types with live tasks or tries in the last ten minutes, by name.",
+		.params = types_params, .nparams = lengthof(types_params), .schema = "TypeRows", .cache_us = 2000000
+	},
+	{
+		"GET", "/types/{type}", API_VIEWER, "type", "One type: its tasks, policy, limits and last hour.",
+		.params = type_params, .nparams = lengthof(type_params), .schema = "TypeDetail", .cache_us = 2000000
+	},
+	{
+		"GET", "/types/{type}/sub-types", API_VIEWER, "sub_types", "Sub-types among the newest tasks of a type.",
+		.params = type_params, .nparams = lengthof(type_params), .schema = "SubTypes", .cache_us = 5000000
+	},
+};
+
+const ApiTable api_look_load = {routes, lengthof(routes)};
