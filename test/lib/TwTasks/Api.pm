@@ -25,7 +25,7 @@ sub start
 	my $tokens = PostgreSQL::Test::Utils::tempdir() . "/people-$name";
 	my (%token, @lines);
 
-	$node->value('GRANT twtasks_viewer, twtasks_operator, twtasks_payload_viewer TO web; ALTER ROLE web NOINHERIT');
+	$node->value('GRANT twtasks_viewer, twtasks_operator, twtasks_payload_viewer TO web');
 	foreach my $person (sort keys %people)
 	{
 		my ($line, $token);
