@@ -264,6 +264,12 @@ connection_early(Connection *connection)
 }
 
 void
+connection_stream(Connection *connection)
+{
+	loop_timer_stop(connection->timer);
+}
+
+void
 connection_kept(Connection *connection)
 {
 	connection->request = NULL;

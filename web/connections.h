@@ -88,6 +88,9 @@ extern void connection_busy(Connection *connection, void *request, bool has_toke
 /* The request was answered before its body has come. */
 extern void connection_early(Connection *connection);
 
+/* The answer has no end, and its server judges whether the client reads it. */
+extern void connection_stream(Connection *connection);
+
 /* The request has ended. */
 extern void connection_kept(Connection *connection);
 

@@ -116,8 +116,10 @@ http_open(Loop *loop, const char *listen, char *const *tokens)
 	slist_init(&http->routes);
 	slist_init(&http->refusals);
 	dlist_init(&http->suspended);
+	dlist_init(&http->answers);
 	slist_init(&http->listeners);
 	http->counts = http_counts_new();
+	http_streams_init(http);
 	http_listener_new(http, &address, NULL);
 	return http;
 }
@@ -185,6 +187,7 @@ http_stop_listening(Http *http)
 {
 	slist_iter	iter;
 
+	http_end_streams(http);
 	slist_foreach(iter, &http->listeners)
 		http_listener_stop_listening(slist_container(HttpListener, node, iter.cur));
 }
@@ -208,12 +211,14 @@ http_close(Http *http)
 	while (!dlist_is_empty(&http->suspended))
 		http_refuse(dlist_head_element(HttpRequest, node, &http->suspended),
 					MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "The server stops.");
+	http_end_streams(http);
 	while (!slist_is_empty(&http->listeners))
 		http_listener_free(slist_container(HttpListener, node, slist_pop_head_node(&http->listeners)));
 	while (!slist_is_empty(&http->routes))
 		pfree(slist_container(HttpRoutes, node, slist_pop_head_node(&http->routes)));
 	while (!slist_is_empty(&http->refusals))
 		pfree(slist_container(HttpRefusals, node, slist_pop_head_node(&http->refusals)));
+	loop_timer_free(http->streams_idle);
 	http_counts_free(http->counts);
 	pfree(http);
 }

@@ -104,7 +104,10 @@ extern void http_add_routes(Http *http, const HttpRoute *routes, int nroutes,
  */
 extern void http_set_refusal(Http *http, const char *prefix, HttpRefusal refusal);
 
-/* Accepts no new connections, for a drain. */
+/* Ends all streams, whose clients connect again: see http_stream.h. */
+extern void http_end_streams(Http *http);
+
+/* Accepts no new connections, for a drain, and ends all streams. */
 extern void http_stop_listening(Http *http);
 
 /* The number of requests that have begun and are not fully answered. */

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "web/http_private.h"
 
@@ -152,20 +153,55 @@ is_of_client(const HttpRequest *request, const HttpAnswer *answer)
 		has_etag(http_header(request, "If-None-Match"), answer->etag);
 }
 
+/* ---- the number of requests, and the bytes of answers ---- */
+
+void
+http_set_served(HttpRequest *request, bool is_served)
+{
+	request->http->nserved += is_served - request->is_served;
+	request->is_served = is_served;
+}
+
+void
+http_answer_done(HttpRequest *request)
+{
+	if (request->answer_len == 0)
+		return;
+	request->http->answer_bytes -= request->answer_len;
+	request->answer_len = 0;
+	dlist_delete(&request->answer_node);
+}
+
+/* Clients that read slowly must not fill the memory: the oldest ones lose. */
+static void
+take_room(HttpRequest *request, size_t len)
+{
+	Http	   *http = request->http;
+
+	while (http->answer_bytes + len > ANSWERS_MAX && !dlist_is_empty(&http->answers))
+	{
+		HttpRequest *oldest = dlist_head_element(HttpRequest, answer_node, &http->answers);
+
+		log_line(TWT_LOG_WARN, "http", "ended a connection that did not read its answer, since others need the memory");
+		connection_end(oldest->held);
+		http_answer_done(oldest);
+	}
+	request->answer_len = len;
+	http->answer_bytes += len;
+	dlist_push_tail(&http->answers, &request->answer_node);
+}
+
 /* ---- answers ---- */
 
-static void
-put(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
+void
+http_put(HttpRequest *request, const HttpAnswer *answer, struct MHD_Response *response)
 {
 	bool		is_known = is_of_client(request, answer);
 
 	request->status = is_known ? MHD_HTTP_NOT_MODIFIED : answer->status;
-	body->refs++;
-	request->response = MHD_create_response_from_buffer_with_free_callback_cls(body->len,
-																			   unconstify(char *, body->bytes),
-																			   on_sent, body);
-	if (!is_known && body->len > 0)
-		MHD_add_response_header(request->response, "Content-Type",
+	request->response = response;
+	if (!is_known && answer->status != MHD_HTTP_NO_CONTENT)
+		MHD_add_response_header(response, "Content-Type",
 								answer->type != NULL ? answer->type : "application/json");
 	add_headers(request, answer);
 	if (!request->is_suspended)
@@ -176,22 +212,40 @@ put(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
 	http_listener_wake(request->listener);
 }
 
+static void
+put_shared(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
+{
+	body->refs++;
+	http_put(request, answer,
+			 MHD_create_response_from_buffer_with_free_callback_cls(body->len, unconstify(char *, body->bytes),
+																	on_sent, body));
+}
+
 /* An answer that comes too late is for nobody. */
 void
 http_answer_shared(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
 {
-	request->is_served = false;
+	http_set_served(request, false);
 	if (request->connection == NULL)
 		http_release(request);
 	else if (request->response == NULL)
-		put(request, answer, body);
+		put_shared(request, answer, body);
 }
 
 void
 http_answer_with(HttpRequest *request, const HttpAnswer *answer, const char *body, size_t len)
 {
-	HttpShared *copy = http_share(body, len);
+	bool		is_wanted = request->connection != NULL && request->response == NULL;
+	HttpShared *copy;
 
+	if (is_wanted && len > ANSWERS_MAX)
+	{
+		http_refuse(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "too_large", "The answer has more than 64 MB.");
+		return;
+	}
+	if (is_wanted && len > 0)
+		take_room(request, len);
+	copy = http_share(body, len);
 	http_answer_shared(request, answer, copy);
 	http_unshare(copy);
 }

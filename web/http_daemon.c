@@ -120,6 +120,7 @@ on_completed(void *arg, struct MHD_Connection *connection, void **state,
 	if (request == NULL)
 		return;
 	request->http->nrequests--;
+	http_answer_done(request);
 	if (request->response != NULL)
 	{
 		http_counts_note(request->http->counts, request->route != NULL ? request->route->path : NULL,

@@ -75,6 +75,16 @@ is_of_foreign_page(const HttpRequest *request)
 		(request->http->tokens == NULL && route->admits == NULL && !http_is_our_host(host));
 }
 
+/* One more would only wait, and hold memory. */
+static bool
+refuse_crowd(HttpRequest *request)
+{
+	if (request->http->nserved < SERVED_MAX)
+		return false;
+	http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "too_much", "Too many requests are under way.");
+	return true;
+}
+
 /* True: the request has its answer. */
 static bool
 refuse_unauthorized(HttpRequest *request)
@@ -89,6 +99,8 @@ refuse_unauthorized(HttpRequest *request)
 	}
 	if (request->route->judge != NULL)
 	{
+		if (refuse_crowd(request))
+			return true;
 		request->route->judge(request->arg, request);
 		return request->response != NULL;
 	}
@@ -233,7 +245,7 @@ http_judge(HttpRequest *request, const char *method, const char *path, const cha
 static void
 serve(HttpRequest *request)
 {
-	request->is_served = true;
+	http_set_served(request, true);
 	request->route->serve(request->arg, request);
 	if (request->response != NULL)
 		return;
@@ -262,6 +274,6 @@ http_is_late(void *arg)
 		return false;
 	http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
 				"The request took too long; its outcome is not known.");
-	request->is_served = true;
+	http_set_served(request, true);
 	return true;
 }

@@ -19,6 +19,12 @@
 
 #define BODY_MAX (256 * 1024)
 
+/* Copied bodies of all answers that are not sent yet. */
+#define ANSWERS_MAX (64 * 1024 * 1024)
+
+/* Requests that routes have, above which routes with a judge get no more. */
+#define SERVED_MAX 200
+
 /* A table of routes. */
 typedef struct HttpRoutes
 {
@@ -61,6 +67,13 @@ struct Http
 	slist_head	routes;
 	slist_head	refusals;
 	dlist_head	suspended;
+	dlist_head	answers;		/* with a copied body, the oldest first */
+	size_t		answer_bytes;	/* ... and the bytes of all */
+	int			nserved;
+	dlist_head	streams;
+	int			nstreams;
+	LoopTimer  *streams_idle;	/* the next comments */
+	int64		idle_us;		/* ... between them */
 	int			nrequests;
 	int			nrefused;		/* tokens since the last log line about them */
 	int64		refused_us;
@@ -90,6 +103,8 @@ struct HttpRequest
 	HttpParts	parts;
 	struct MHD_Response *response;	/* NULL: not answered yet */
 	int			status;
+	dlist_node	answer_node;
+	size_t		answer_len;		/* 0: not among the answers */
 	bool		is_queued;
 	int64		since_us;		/* its headers were there */
 };
@@ -98,6 +113,22 @@ struct HttpRequest
 
 /* The request is over.  Its memory stays as long as its route has it. */
 extern void http_release(HttpRequest *request);
+
+/* ---- http_answer.c ---- */
+
+/* The route has the request, or has answered it. */
+extern void http_set_served(HttpRequest *request, bool is_served);
+
+/* Queues the response, whose headers it adds. */
+extern void http_put(HttpRequest *request, const HttpAnswer *answer,
+					 struct MHD_Response *response);
+
+/* The answer is sent, or its connection has ended. */
+extern void http_answer_done(HttpRequest *request);
+
+/* ---- http_stream.c ---- */
+
+extern void http_streams_init(Http *http);
 
 /* ---- http_judge.c ---- */
 

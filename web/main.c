@@ -161,6 +161,7 @@ apply(void *arg, void *taken)
 	WebConfig  *config = taken;
 
 	set_access(web, config);
+	http_end_streams(web->http);
 	persons_set_config(web->persons, &config->manage);
 	to_do_set_config(web->to_do, config);
 	web_metrics_set_config(web->metrics, config);

@@ -1,0 +1,208 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_http_crowd.c
+ *		Many requests under way, and answers that nobody reads.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http_fixture.h"
+
+#define SERVED 200
+#define LARGE (20 * 1024 * 1024)
+#define HUGE_ANSWER (65 * 1024 * 1024)
+
+static HttpRequest *waiting[SERVED + 1];
+static int	nwaiting;
+
+static void
+serve_never(void *arg, HttpRequest *request)
+{
+	assert_true(nwaiting < (int) lengthof(waiting));
+	waiting[nwaiting++] = request;
+}
+
+static void
+serve_bytes(void *arg, HttpRequest *request)
+{
+	HttpAnswer	answer = {.status = 200, .type = "text/plain"};
+	size_t		len = atoi(http_part(request, 0));
+	char	   *bytes = palloc(len);
+
+	memset(bytes, 'x', len);
+	http_answer_with(request, &answer, bytes, len);
+	pfree(bytes);
+}
+
+static void
+serve_ok(void *arg, HttpRequest *request)
+{
+	http_answer(request, 200, "{}");
+}
+
+static void
+judge(void *arg, HttpRequest *request)
+{
+}
+
+static const HttpRoute routes[] = {
+	{"GET", "/never", .serve = serve_never, .judge = judge},
+	{"GET", "/bytes/*", .serve = serve_bytes, .judge = judge},
+	{"GET", "/ok", .is_open = true, .serve = serve_ok},
+};
+
+static void
+open_http(void)
+{
+	nwaiting = 0;
+	open_server(NULL, routes, lengthof(routes), NULL);
+	http_limit(server.http, 10000, NULL);
+}
+
+#define REST " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+static bool
+are_waiting(void *n)
+{
+	return nwaiting == *(int *) n;
+}
+
+static int
+wait_client(void)
+{
+	int			fd = client("GET /never" REST);
+	int			n = nwaiting + 1;
+
+	run_until(are_waiting, &n);
+	return fd;
+}
+
+/* Other routes, such as the one for the health, are served as before. */
+static void
+test_too_many(void **state)
+{
+	int			fds[SERVED];
+
+	open_http();
+	for (int i = 0; i < SERVED; i++)
+		fds[i] = wait_client();
+	assert_non_null(strstr(answer_to("GET /never" REST), "HTTP/1.1 503 "));
+	assert_non_null(strstr(answer_to("GET /bytes/3" REST), "\"error\":\"too_much\""));
+	assert_non_null(strstr(answer_to("GET /bytes/3" REST), "\r\nRetry-After: 1\r\n"));
+	assert_non_null(strstr(answer_to("GET /ok" REST), "HTTP/1.1 200 "));
+	http_answer(waiting[0], 200, "{}");
+	assert_non_null(strstr(answer_to("GET /bytes/3" REST), "\r\n\r\nxxx"));
+	for (int i = 1; i < SERVED; i++)
+		http_answer(waiting[i], 200, "{}");
+	for (int i = 0; i < SERVED; i++)
+		expect_end(fds[i], NULL, " 200 ");
+	close_server();
+}
+
+/* The bytes of an answer until the end of its connection. */
+typedef struct Large
+{
+	int			fd;
+	size_t		len;
+} Large;
+
+static bool
+is_read(void *arg)
+{
+	static char bytes[256 * 1024];
+	Large	   *large = arg;
+	ssize_t		n;
+
+	while ((n = recv(large->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		large->len += n;
+	return n == 0 || errno != EAGAIN;
+}
+
+static size_t
+read_all(int fd)
+{
+	Large		large = {.fd = fd};
+
+	run_until(is_read, &large);
+	close(fd);
+	return large.len;
+}
+
+static bool
+has_begun(void *arg)
+{
+	char		byte;
+
+	return recv(((Large *) arg)->fd, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+/* A client whose answer has begun, and that reads no more of it. */
+static int
+slow_client(void)
+{
+	char	   *text = psprintf("GET /bytes/%d" REST, LARGE);
+	Large		large = {.fd = client(text)};
+
+	pfree(text);
+	run_until(has_begun, &large);
+	return large.fd;
+}
+
+static void
+test_slow_readers(void **state)
+{
+	int			slow[4];
+
+	open_http();
+	for (int i = 0; i < (int) lengthof(slow); i++)
+		slow[i] = slow_client();
+	assert_true(read_all(slow[0]) < LARGE);
+	for (int i = 1; i < (int) lengthof(slow); i++)
+		assert_true(read_all(slow[i]) >= LARGE);
+	close_server();
+}
+
+static void
+test_huge(void **state)
+{
+	char	   *text = psprintf("GET /bytes/%d" REST, HUGE_ANSWER);
+
+	open_http();
+	assert_non_null(strstr(answer_to(text), "HTTP/1.1 500 "));
+	pfree(text);
+	close_server();
+}
+
+/* Bytes that were sent leave room for others. */
+static void
+test_fast_readers(void **state)
+{
+	char	   *text = psprintf("GET /bytes/%d" REST, LARGE);
+
+	open_http();
+	for (int i = 0; i < 6; i++)
+		assert_true(read_all(client(text)) >= LARGE);
+	pfree(text);
+	close_server();
+}
+
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_too_many),
+		TEST(test_slow_readers),
+		TEST(test_huge),
+		TEST(test_fast_readers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
