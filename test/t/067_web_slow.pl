@@ -132,6 +132,43 @@ syswrite $_, "X: y\r\n" foreach @holders;
 is(health(), 200, 'slow connections hold up nobody');
 @holders = ();
 
+# ---- a thousand slow clients ----
+
+# Each with an address of its own; every tenth has the token, and a request whose
+# body does not end.
+my @slow_heads = (
+	'', 'GET /he', "GET /health HTTP/1.1\r\nX: y\r\n",
+	"POST $path HTTP/1.1\r\nHost: a\r\n$json\r\nContent-Length: 1000\r\n\r\n",
+	"GET /health HTTP/1.1\r\nHost: a\r\n\r\n" x 20);
+
+sub slow_client
+{
+	my ($n) = @_;
+	my $socket = client('127.0.' . (2 + int($n / 250)) . '.' . (1 + $n % 250));
+
+	return begin($socket, 1000) if $n % 10 == 0;
+	syswrite $socket, $slow_heads[$n % @slow_heads];
+	return $socket;
+}
+
+system_or_bail('prlimit', '--pid', $$, '--nofile=2048:');
+my @slow = map { slow_client($_) } 1 .. 1000;
+
+# Seconds until both kinds of answers are there, while all clients drip.
+sub answers_after
+{
+	syswrite $_, ' ' foreach @slow;
+	my $from = Time::HiRes::time();
+
+	is(health(), 200, 'the health is answered beside a thousand slow clients');
+	is(($web->ask('POST', $path, token => $token, body => { version => 1, result => 'done' }))[0],
+		404, 'and so is a result');
+	return Time::HiRes::time() - $from;
+}
+
+once_ok(sub { answers_after() < 1 }, 'slow clients delay nobody');
+@slow = ();
+
 # ---- refused without a body ----
 
 foreach my $case (
