@@ -137,9 +137,9 @@ http_set_tokens(Http *http, char *const *tokens)
 }
 
 void
-http_set_hosts(Http *http, char *const *hosts)
+http_set_hosts(Http *http, bool are_checked, char *const *hosts)
 {
-	http->checks_hosts = true;
+	http->checks_hosts = are_checked;
 	http->hosts = hosts;
 }
 

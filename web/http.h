@@ -85,10 +85,10 @@ extern void http_set_tokens(Http *http, char *const *tokens);
 extern void http_listen_unix(Http *http, const char *path);
 
 /*
- * From now on refuses requests for other hosts with 421: see http_is_our_host()
- * and http_is_listed_host().  The caller keeps the names, as it does the tokens.
+ * Whether requests for other hosts get 421: see http_is_our_host() and
+ * http_is_listed_host().  The caller keeps the names, as it does the tokens.
  */
-extern void http_set_hosts(Http *http, char *const *hosts);
+extern void http_set_hosts(Http *http, bool are_checked, char *const *hosts);
 
 /* See connections_limit() and connections_hurry(). */
 extern void http_limit(Http *http, int of_one, char *const *proxies);

@@ -150,8 +150,7 @@ set_access(Web *web, const WebConfig *config)
 {
 	http_set_tokens(web->http, config->tokens);
 	http_limit(web->http, config->connections_of_one, config->proxies);
-	if (manage_is_wanted(&config->manage))
-		http_set_hosts(web->http, config->manage.hosts);
+	http_set_hosts(web->http, manage_is_wanted(&config->manage), config->manage.hosts);
 }
 
 static void

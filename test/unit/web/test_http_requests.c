@@ -204,7 +204,7 @@ test_hosts(void **state)
 
 	open_http();
 	expect(ECHO "Host: evil.example\r\n\r\n", " 200 ");
-	http_set_hosts(server.http, hosts);
+	http_set_hosts(server.http, true, hosts);
 	expect(ECHO "Host: tasks.example:443\r\n\r\n", " 200 ");
 	expect(ECHO "Host: 10.0.0.7:9180\r\n\r\n", " 200 ");
 	expect(ECHO "Host: localhost\r\n\r\n", " 200 ");
@@ -214,8 +214,10 @@ test_hosts(void **state)
 	expect("GET /nothing HTTP/1.1\r\nConnection: close\r\nHost: evil.example\r\n\r\n", " 421 ");
 	expect("POST /judged/x HTTP/1.1\r\nConnection: close\r\nHost: evil.example\r\n" BODY, " 421 ");
 	assert_int_equal(judged, 0);
-	http_set_hosts(server.http, NULL);
+	http_set_hosts(server.http, true, NULL);
 	expect(ECHO "Host: tasks.example\r\n\r\n", " 421 ");
+	http_set_hosts(server.http, false, NULL);
+	expect(ECHO "Host: tasks.example\r\n\r\n", " 200 ");
 	close_server();
 }
 
