@@ -241,6 +241,26 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.refuse_count(tasks, expect)
+ *
+ *		Raises the error of a preview that is not true any more.
+ *
+ * Errors
+ *		40001			always
+ */
+CREATE FUNCTION twtasks_internal.refuse_count(tasks bigint, expect bigint)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RAISE EXCEPTION 'the filter matches % tasks by now, and not %', tasks, expect
+		USING ERRCODE = 'serialization_failure',
+			DETAIL = 'Nothing was changed.',
+			HINT = 'Look at them again by dry_run => true, and expect what it shows.';
+END $$;
+
+/*
  * twtasks_internal.left_tasks(ids, seen, statuses)
  *
  *		The rows of change_tasks() for ids that its filter did not find.
@@ -294,7 +314,8 @@ $$;
  *		added_by	only tasks that this role added
  *		expect		the number of tasks that the dry run showed: if another number
  *					matches by now, nothing is done.  The ids of the dry run go further:
- *					no other task is changed, and expect does not count
+ *					no other task is changed, and only a larger number than expect is
+ *					refused
  *
  * Returns
  *		id, type		of each task, in order
@@ -313,7 +334,8 @@ $$;
  *						reschedule; since to reopen, without ids or keys
  *		22023			an argument is not valid
  *		23505			as reopen_task()
- *		40001			another number of tasks than expect matches the filter by now
+ *		40001			another number of tasks than expect matches the filter by now; with
+ *						ids, a larger one
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.audit
  * Locks		rows; does not wait
@@ -371,6 +393,14 @@ BEGIN
 	END IF;
 	PERFORM twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks, named IS NOT NULL);
 	PERFORM twtasks_internal.check_orders(action, reason, run_after, max_tasks, ids);
+	-- Without since, the whole history would be read for tasks to reopen.
+	IF ids IS NOT NULL AND expect IS NOT NULL AND (action <> 'reopen' OR num_nonnulls(since, key, key_prefix) > 0) THEN
+		PERFORM twtasks_internal.refuse_count(count(f.id), expect)
+		FROM twtasks_internal.find_tasks(
+			pattern, sub_type, bucket, wanted, error, since, until, false, max_tasks,
+			twtasks_internal.named_tasks(NULL::uuid[], key, key_prefix), node, added_by) f
+		HAVING count(f.id) > expect;
+	END IF;
 	FOR found IN
 		SELECT f.id, f.version, f.type, f.status, count(f.id) OVER () AS tasks
 		FROM (SELECT) one LEFT JOIN twtasks_internal.find_tasks(
@@ -379,10 +409,7 @@ BEGIN
 		ORDER BY f.n
 	LOOP
 		IF expect <> found.tasks AND ids IS NULL THEN
-			RAISE EXCEPTION 'the filter matches % tasks by now, and not %', found.tasks, expect
-				USING ERRCODE = 'serialization_failure',
-					DETAIL = 'Nothing was changed.',
-					HINT = 'Look at them again by dry_run => true, and expect what it shows.';
+			PERFORM twtasks_internal.refuse_count(found.tasks, expect);
 		END IF;
 		CONTINUE WHEN found.id IS NULL;
 		IF NOT twtasks_internal.lock_unless_busy(found.id) THEN

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(31);
+SELECT plan(33);
 
 SELECT twtasks.add_task('A', task_id => pg_temp.id(n), key => 'order ' || n, run_after => now() + n * interval '1 hour') FROM generate_series(1, 12) n \g /dev/null
 SELECT twtasks.add_task('B', task_id => pg_temp.id(20), run_after => now() + interval '1 day') \g /dev/null
@@ -51,6 +51,9 @@ SELECT twtasks.add_task('A', task_id => pg_temp.id(40), key => 'order 13', run_a
 SELECT is(pg_temp.shown($$'hold', 'A', 'test', key_prefix => 'order 1', ids => ARRAY[pg_temp.id(1), pg_temp.id(10), pg_temp.id(11)], expect => 3$$),
 	'11:changed:HELD 1:wrong_status:HELD 10:wrong_status:HELD', 'of the tasks of a preview, those that have changed are told');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'WAITING 0', 'a task that came after the preview is left alone');
+
+SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('cancel', 'A', 'test', ids => ARRAY[pg_temp.id(2)], expect => 8)$$, '40001', NULL, 'more tasks than the preview had: none of its ids is changed');
+SELECT is(pg_temp.state(pg_temp.id(2)), 'WAITING 0', '... and nothing is');
 
 -- The old declaration's arguments mean what they meant.
 SELECT is(pg_temp.shown($$'release', 'A', 'test', NULL, NULL, '{HELD}', NULL, NULL, NULL, true, 1, NULL, true$$), '11:would_change:WAITING', 'arguments by position mean what they meant');

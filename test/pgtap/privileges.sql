@@ -76,7 +76,7 @@ SELECT f, '{}'::text[] FROM unnest('{task_input,change_result,late_result}'::tex
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{note_attempts,late_attempts,keep_attempts,clean_attempts,try_call,try_call_without_limit,take_all,time_is_over,run_schedule_as_json,note_duty,note_history,history_users,make_days,brought_warnings,late_work,boot_time,lost_roles,name_default_days,size_of_default,is_new_entry,clean_flow}'::text[]) f;
 INSERT INTO callers
-SELECT f, '{}'::text[] FROM unnest('{list_filter,list_condition,list_branch,list_history_days,list_queue,list_few,list_source,list_tasks_as_owner,count_retried,note_retried,named_tasks,check_orders,quantile,recent_adds,type_tries,worst_types,type_counts,fullest_limit,left_tasks,error_shape,clean_audit}'::text[]) f;
+SELECT f, '{}'::text[] FROM unnest('{list_filter,list_condition,list_branch,list_history_days,list_queue,list_few,list_source,list_tasks_as_owner,count_retried,note_retried,named_tasks,check_orders,refuse_count,quantile,recent_adds,type_tries,worst_types,type_counts,fullest_limit,left_tasks,error_shape,clean_audit}'::text[]) f;
 INSERT INTO callers
 SELECT 'metrics', '{worker,operator,viewer}'::text[]
 UNION ALL
