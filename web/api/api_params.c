@@ -100,7 +100,7 @@ take_all(Reading *reading)
 static bool
 lacks(const ApiParam *param, const char *value)
 {
-	return param->is_required && (value == NULL || *value == '\0');
+	return param->is_required && (value == NULL || value[strspn(value, " \t\r\n")] == '\0');
 }
 
 /* Judges what was taken. */

@@ -1,8 +1,10 @@
 #include "base/port.h"
 
+#include "web/api/act.h"
 #include "web/api/api_route.h"
 #include "web/api/api_self.h"
 #include "web/api/look.h"
+#include "web/api/steer.h"
 
 /* Each file of routes has one. */
 const ApiTable *const api_tables[] = {
@@ -12,6 +14,8 @@ const ApiTable *const api_tables[] = {
 	&api_look_rules,
 	&api_look_past,
 	&api_look_more,
+	&api_act,
+	&api_steer,
 	NULL
 };
 

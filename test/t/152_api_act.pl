@@ -1,0 +1,243 @@
+# 152_api_act.pl -- changes of tasks by the management API: each route once, versions
+# and statuses that do not fit, reasons, previews that bind, and payloads.
+
+use strict;
+use warnings FATAL => 'all';
+
+use JSON::PP;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Api;
+use TwTasks::Cluster;
+use TwTasks::Wait;
+
+use constant NOBODY => '00000000-0000-4000-8000-000000000000';
+use constant CANARY => 'canary-41d7';
+
+my $node = TwTasks::Cluster->create('main');
+my $web = TwTasks::Api->start($node, 'web');
+
+# 'STATUS result or problem' of a request, and its body.
+sub said
+{
+	my ($person, $method, $path, $body, %options) = @_;
+	my ($status, $answer) = $web->call($person, $method, $path, body => $body, %options);
+
+	return join(' ', $status, $answer->{result} // ($answer->{type} // '') =~ s{^/problems/}{}r), $answer;
+}
+
+sub changed
+{
+	my ($id, $action, $version, %more) = @_;
+
+	return said('otto', 'POST', "/tasks/$id/$action", { reason => "to $action", defined $version ? (version => "$version") : (), %more });
+}
+
+# Tasks of that type whose try ended so: error, or lost (nobody knows).
+sub tried
+{
+	my ($type, $end, $n) = @_;
+	my $incarnation = $node->value("SELECT twtasks_internal.start_node('gone')");
+	my @ids = map { $node->add_task($type) } 1 .. $n;
+	my $array = "'{" . join(',', @ids) . "}'::uuid[]";
+	my $each = sub { "'{" . join(',', ($_[0]) x $n) . "}'" };
+
+	$node->value("SELECT twtasks_internal.grab_tasks($array, " . $each->(0) . ", $incarnation, 1, " . $each->(60000) . ', ' . $each->('error') . ')');
+	$node->value(
+		$end eq 'lost'
+		? "UPDATE twtasks.task SET deadline = created WHERE id = ANY ($array); SELECT twtasks_internal.recover_tasks()"
+		: "SELECT twtasks_internal.finish_tasks($array, " . $each->(1) . ", " . $each->('error') . ", " . $each->(0) . ", " . $each->('no room') . ", $incarnation, 1)");
+	$node->value("SELECT twtasks_internal.end_node($incarnation)");
+	return @ids;
+}
+
+# ---- one task, by each action ----
+
+my $id = $node->add_task('ONE', run_after => '2100-01-01');
+my @steps = (
+	[ hold => 'HELD' ], [ release => 'WAITING' ], [ reschedule => 'WAITING', run_after => '2099-01-01T00:00:00Z' ],
+	[ cancel => 'CANCELLED' ], [ reopen => 'WAITING', run_after => '2099-01-01T00:00:00Z' ], [ resume => 'SUBMITTED' ]);
+
+foreach my $version (0 .. $#steps)
+{
+	my ($action, $status, %more) = @{ $steps[$version] };
+	my ($said, $answer) = changed($id, $action, $version, %more);
+
+	is("$said $answer->{status} $answer->{version}", "200 changed $status " . ($version + 1), "$action");
+}
+my ($failed) = tried('ONE', 'error', 1);
+
+is((changed($failed, 'fail', 2))[0], '200 changed', 'fail');
+is( $node->value("SELECT string_agg(concat_ws(' ', action, on_behalf_of, reason), ', ' ORDER BY id) FROM twtasks.audit"),
+	join(', ', map { "$_ otto to $_" } (map { $_->[0] } @steps), 'fail'),
+	'the audit names the person and the reason of each');
+
+# ---- what does not fit ----
+
+my ($said, $answer) = changed($id, 'hold', 1);
+
+is("$said $answer->{version} $answer->{task_status}", '409 wrong-version 6 SUBMITTED', 'another version');
+($said, $answer) = changed($id, 'fail', 6);
+is("$said $answer->{status} $answer->{task_status}", '409 wrong-status 409 SUBMITTED', 'another status');
+is((changed($id, 'hold', undef))[0], '428 no-version', 'no version');
+is((changed(NOBODY, 'hold', 0))[0], '404 not-found', 'no such task');
+is((said('otto', 'POST', "/tasks/$id/hold", { version => '6' }))[0], '400 bad-request', 'no reason');
+is((said('otto', 'POST', "/tasks/$id/hold", { version => '6', reason => '  ' }))[0], '400 bad-request', 'a blank reason');
+is((changed($id, 'hold', 6, reasons => 'x'))[0], '400 bad-request', 'another member');
+is((changed($id, 'reschedule', 6))[0], '400 bad-request', 'a time is missing');
+is((said('vera', 'POST', "/tasks/$id/hold", { version => '6', reason => 'x' }))[0], '403 forbidden', 'a viewer');
+is($node->state_of($id), 'SUBMITTED 6', 'none of them changed it');
+is((said('otto', 'POST', "/tasks/$id/hold", { reason => 'by its ETag' }, headers => { 'If-Match' => '"6"' }))[0], '200 changed', 'If-Match has the version');
+
+# A race: both saw the same version.
+my @raced = map { my $n = $_; race(sub { (changed($id, 'release', 7, reason => "racer $n", run_after => '2100-01-01T00:00:00Z'))[0] }) } 1 .. 4;
+
+sub race
+{
+	my ($do) = @_;
+
+	pipe my $from, my $to or die "pipe: $!";
+	my $pid = fork // die "fork: $!";
+
+	if (!$pid)
+	{
+		syswrite $to, $do->();
+		POSIX::_exit(0);
+	}
+	close $to;
+	return [ $pid, $from ];
+}
+my @ends = map { my ($pid, $from) = @$_; my $text = do { local $/; <$from> }; waitpid $pid, 0; $text } @raced;
+
+is(join(', ', sort @ends), join(', ', '200 changed', ('409 wrong-version') x 3), 'one of those who race wins');
+is($node->value("SELECT count(*) FROM twtasks.audit WHERE reason LIKE 'racer %'"), 1, '... and the audit has one change');
+
+# ---- unknown outcomes ----
+
+my @lost = tried('LOST', 'lost', 3);
+
+changed($lost[2], 'hold', 2);
+is((changed($lost[0], 'finish', 1, happened => JSON::PP::true))[0], '409 wrong-version', 'a decision on another version');
+is(join(' ', map { (changed($lost[$_->[0]], 'finish', $_->[1], happened => $_->[2] ? JSON::PP::true : JSON::PP::false))[1]{status} // '-' } [ 0, 2, 1 ], [ 1, 2, 0 ], [ 2, 3, 0 ]),
+	'DONE WAITING WAITING', 'it happened, or it did not');
+is((changed($lost[0], 'finish', 3, happened => JSON::PP::true))[0], '409 wrong-status', 'it is decided');
+is((changed(NOBODY, 'finish', 3, happened => JSON::PP::true))[0], '404 not-found', 'no such task');
+is($node->value("SELECT concat_ws(' ', action, on_behalf_of, reason) FROM twtasks.audit WHERE task_id = '$lost[0]'"), 'confirm otto to finish', '... by whom');
+
+# ---- many ----
+
+sub many
+{
+	my (%body) = @_;
+
+	return said('otto', 'POST', '/changes', { action => 'resume', reason => 'many', %body });
+}
+my @errors = tried('MANY', 'error', 12);
+my $running = $node->add_task('MANY', run_after => '2100-01-01');
+my $preview = (many(filter => { type => 'MANY' }, dry_run => JSON::PP::true, reason => undef))[1];
+
+is_deeply([ @$preview{qw(tasks is_capped)} ], [ 12, JSON::PP::false ], 'a preview');
+is_deeply($preview->{groups}, [ { type => 'MANY', from_status => 'ERROR', result => 'would_change', status => 'WAITING', tasks => 12 } ], '... by type and result');
+is_deeply([ $preview->{first}, [ sort @{ $preview->{ids} } ] ], [ [ @{ $preview->{ids} }[ 0 .. 9 ] ], [ sort @errors ] ], '... has the ids');
+is($node->tasks("type = 'MANY' AND status = 'ERROR'"), 12, '... and changes nothing');
+is((many(filter => { type => 'MANY' }, max_tasks => 5, dry_run => JSON::PP::true))[1]{is_capped}, JSON::PP::true, 'a preview may be capped');
+
+is((many(filter => { type => 'MANY' }, expect => 12))[0], '428 no-version', 'a change needs the ids of a preview');
+is((many(filter => { types => 'MANY' }, dry_run => JSON::PP::true))[0], '422 unprocessable', 'an unknown member of the filter widens nothing');
+is((many(filter => {}, dry_run => JSON::PP::true))[0], '422 unprocessable', 'nor does an empty one');
+is((many(filter => { type => 'MANY', status => ['DONE'] }, dry_run => JSON::PP::true))[0], '422 unprocessable', 'nor a status that does not fit');
+is((many(filter => { type => 'MANY' }, reason => undef, ids => \@errors))[0], '422 unprocessable', 'nor is a reason optional');
+my @more = tried('MANY', 'error', 1);
+
+is((many(filter => { type => 'MANY' }, expect => 12, ids => $preview->{ids}))[0], '409 changed', 'more match by now');
+is($node->tasks("type = 'MANY' AND status = 'ERROR'"), 13, '... so nothing is done');
+changed($errors[0], 'fail', 2);
+($said, $answer) = many(filter => { type => 'MANY' }, expect => 12, ids => [ @errors[ 0 .. 5 ] ]);
+is_deeply(
+	[ sort map { "$_->{result} $_->{tasks}" } @{ $answer->{groups} } ],
+	[ 'changed 5', 'wrong_status 1' ],
+	'a part of them, of which somebody else changed one') or diag(explain $answer);
+is(exists $answer->{ids}, !!0, '... without their ids');
+is( $node->value("SELECT count(DISTINCT task_id) FROM twtasks.audit WHERE reason = 'many' AND on_behalf_of = 'otto' AND action = 'resume'"),
+	5, '... each of them in the audit');
+is($node->tasks("type = 'MANY' AND status = 'ERROR' AND id = '$more[0]'"), 1, 'a task that the preview did not have is left alone');
+
+# Under traffic a change touches no task outside its preview.
+$node->add_many('TRAFFIC', 40, 40);
+$node->value(q{SELECT twtasks.change_tasks('hold', 'TRAFFIC', 'begin')});
+my $traffic = fork // die "fork: $!";
+
+if (!$traffic)
+{
+	my $session = $node->session;
+
+	for (;;)
+	{
+		$session->query("SELECT twtasks.add_task('TRAFFIC'), twtasks.add_task('TRAFFIC')");
+		$session->query(q{SELECT count(*) FROM twtasks.change_tasks('hold', 'TRAFFIC', 'traffic', max_tasks => 2)});
+		$session->query(q{SELECT count(*) FROM twtasks.change_tasks('cancel', 'TRAFFIC', 'traffic', statuses => '{HELD}', max_tasks => 1, newest_first => true)});
+	}
+}
+my (%rounds, $touched);
+
+foreach my $round (1 .. 8)
+{
+	my $seen = (many(action => 'release', filter => { type => 'TRAFFIC' }, dry_run => JSON::PP::true, run_after => '2100-01-01T00:00:00Z', max_tasks => 20))[1];
+
+	$rounds{"round $round"} = { map { $_ => 1 } @{ $seen->{ids} } };
+	$answer = (many(action => 'release', filter => { type => 'TRAFFIC' }, ids => $seen->{ids}, run_after => '2100-01-01T00:00:00Z', reason => "round $round"))[1];
+	$touched += $_->{tasks} foreach grep { $_->{result} eq 'changed' } @{ $answer->{groups} };
+	$node->value(q{SELECT count(*) FROM twtasks.change_tasks('hold', 'TRAFFIC', 'again')});
+}
+kill 'KILL', $traffic;
+waitpid $traffic, 0;
+my @strays = grep { my ($reason, $task) = split /\|/; !$rounds{$reason}{$task} }
+  split /\n/, $node->value("SELECT reason, task_id FROM twtasks.audit WHERE reason LIKE 'round %'");
+
+is_deeply(\@strays, [], 'no change touched a task that its preview had not');
+cmp_ok($touched, '>', 0, "... and $touched were changed");
+
+# ---- payloads ----
+
+my $paid = $node->add_task('PAID', data => encode_json({ iban => CANARY, big => 1 }), payload => '\x' . unpack('H*', 'raw ' . CANARY));
+my $secret = $node->add_task('SECRET', data => encode_json({ iban => CANARY }));
+
+$node->value(q{SELECT twtasks.allow_payload('PAID', 'twtasks_payload_viewer')});
+sub payload
+{
+	my ($task, %body) = @_;
+
+	return $web->call('pia', 'POST', "/tasks/$task/payload", body => { reason => 'customer asks', %body });
+}
+my ($status, $read, $whole) = payload($paid);
+
+is_deeply([ $status, @$read{qw(data payload context type)} ], [ 200, { iban => CANARY, big => 1 }, 'cmF3IGNhbmFyeS00MWQ3', undef, 'PAID' ], 'a payload as JSON');
+like($whole->{headers}{'cache-control'}, qr/no-store/, '... that nobody keeps');
+is_deeply([ @{ (payload($paid, as => 'text'))[1] }{qw(data payload)} ], [ '{"big": 1, "iban": "' . CANARY . '"}', 'raw ' . CANARY ], '... as text');
+is((payload($paid, as => 'base64'))[1]{payload}, 'cmF3IGNhbmFyeS00MWQ3', '... in base64');
+is((payload($secret))[0], 403, 'a type that the role may not read');
+is((payload(NOBODY))[0], 404, 'no such task');
+is(($web->call('otto', 'POST', "/tasks/$paid/payload", body => { reason => 'x' }))[0], 403, 'an operator reads none');
+is((payload($paid, reason => ''))[0], 400, 'nor is it read without a reason');
+is( $node->value("SELECT string_agg(concat_ws(' ', on_behalf_of, coalesce(type, '-'), was_denied, reason), ', ' ORDER BY id) FROM twtasks.payload_read"),
+	join(', ', ('pia PAID f customer asks') x 3, 'pia SECRET t customer asks', 'pia - f customer asks'),
+	'each request is recorded, also the denied one and the one for nothing');
+unlike($web->log . PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/@{[CANARY]}|cmF3IGNhbm/, 'no log has what was read');
+
+# ---- to-do items ----
+
+is((said('otto', 'POST', '/to-do/approval/1', { data => {} }))[0], '501 not-installed', 'without twtasks_kinds');
+$node->value(<<'SQL');
+	CREATE EXTENSION twtasks_kinds;
+	CREATE SCHEMA app;
+	GRANT USAGE ON SCHEMA app TO PUBLIC;
+	CREATE FUNCTION app.decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
+		SET search_path = pg_catalog, pg_temp AS $$ SELECT '{"decision": "yes"}'::jsonb $$;
+	SELECT twtasks.configure_kind('approval', 'to_do', 'APPROVAL', '{/n}', decide => 'app.decide', readers => '{twtasks_operator}', answerers => '{twtasks_operator}');
+	SELECT twtasks.start('approval', '{"n": "1"}');
+SQL
+is((said('otto', 'POST', '/to-do/approval/1', { data => { n => '1', approved => JSON::PP::true } }))[0], '200 decided', 'an answer');
+is((said('otto', 'POST', '/to-do/approval/1', { data => { n => '1' } }))[0], '409 wrong-status', 'a second answer');
+is((said('otto', 'POST', '/to-do/approval/2', { data => { n => '2' } }))[0], '404 not-found', 'no such item');
+done_testing();
