@@ -162,6 +162,12 @@ persons_judge(const Persons *persons, const HttpRequest *request, const PersonRe
 	return *refusal == NULL ? persons->person : NULL;
 }
 
+void
+persons_lack_role(const Persons *persons, const char *role)
+{
+	person_failures_note_role(persons->failures, role);
+}
+
 /* ---- the whole ---- */
 
 Persons *

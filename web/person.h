@@ -45,4 +45,7 @@ extern void persons_close(Persons *persons);
 extern const Person *persons_judge(const Persons *persons, const HttpRequest *request,
 								   const PersonRefusal **refusal) MUSTCHECK;
 
+/* Logs which GRANT is missing, since the database lets us not take on the role. */
+extern void persons_lack_role(const Persons *persons, const char *role);
+
 #endif							/* TWT_PERSON_H */

@@ -31,6 +31,8 @@ struct PersonFailures
 	Line		tokens;
 	Line		headers;
 	Line		users;
+	Line		roles;
+	char		role[64];		/* named by the last line about roles */
 };
 
 /* ---- the log ---- */
@@ -85,6 +87,21 @@ person_failures_note_user(PersonFailures *failures, const HttpPeer *peer)
 	if (is_due(failures, &failures->users, &n))
 		log_line(TWT_LOG_WARN, "person", "refused %d requests by the Unix socket, the last one of %s,"
 				 " whom manage.socket_users does not list", n, peer_text(peer, text, sizeof(text)));
+}
+
+/* Another role is news at once. */
+void
+person_failures_note_role(PersonFailures *failures, const char *role)
+{
+	int			n;
+
+	if (strcmp(failures->role, role) != 0)
+		failures->roles.logged_us = 0;
+	if (!is_due(failures, &failures->roles, &n))
+		return;
+	snprintf(failures->role, sizeof(failures->role), "%s", role);
+	log_line(TWT_LOG_ERROR, "person", "twtasks-web may not act as the role \"%s\" of the database;"
+			 " GRANT \"%s\" TO its own role", role, role);
 }
 
 /* ---- limits ---- */

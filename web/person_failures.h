@@ -35,4 +35,7 @@ extern void person_failures_note_header(PersonFailures *failures, const HttpPeer
 /* A system user has no entry. */
 extern void person_failures_note_user(PersonFailures *failures, const HttpPeer *peer);
 
+/* The database does not let us take on the role. */
+extern void person_failures_note_role(PersonFailures *failures, const char *role);
+
 #endif							/* TWT_PERSON_FAILURES_H */

@@ -57,6 +57,7 @@ typedef struct Asking
 	Served	   *served;
 	HttpRequest *request;		/* NULL: the answer is for the entry */
 	ApiEntry   *entry;
+	char	   *role;			/* role of the database */
 	char	   *setting;		/* the parameter of set_up */
 	ApiValues	values;
 } Asking;
@@ -99,6 +100,7 @@ static void
 free_asking(Asking *asking)
 {
 	api_values_clear(&asking->values);
+	pfree(asking->role);
 	pfree(asking->setting);
 	pfree(asking);
 }
@@ -133,6 +135,8 @@ end_failed(Asking *asking, const PGresult *result, const char *why)
 
 	if (is_passing)
 		problem = problem_of("unavailable");
+	if (result == NULL)
+		persons_lack_role(served->api->persons, asking->role);
 	if (result != NULL && (problem->is_logged || is_passing))
 		trouble_failed(&served->api->trouble, loop_now_us(served->api->loop),
 					   served->route->name, result);
@@ -234,6 +238,7 @@ ask(Served *served, HttpRequest *request, ApiEntry *entry, const Person *person,
 	asking->served = served;
 	asking->request = entry == NULL ? request : NULL;
 	asking->entry = entry;
+	asking->role = pstrdup(role_of(person, served->route));
 	asking->setting = make_setting(served, person);
 	asking->values = *values;
 	values->n = 0;

@@ -1,0 +1,228 @@
+# 152_web_login.pl -- persons of the management API: each way to log in, each
+# refusal, what a reload changes, and no secret in a log.
+
+use strict;
+use warnings FATAL => 'all';
+
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Wait;
+use TwTasks::Web;
+
+my $node = TwTasks::Cluster->create('main');
+my $directory = PostgreSQL::Test::Utils::tempdir_short();
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+my $people = "$directory/people";
+my $socket = "$directory/web.sock";
+my $me = getpwuid $<;
+my $group = getgrgid((split / /, $()[0]);
+my (%token, @lines, @logs);
+
+# ---- tokens ----
+
+# Runs twtasks-web; returns its status, stdout and stderr.
+sub run_web
+{
+	my ($out, $err);
+
+	IPC::Run::run([ TwTasks::Web::program(), @_ ], '>', \$out, '2>', \$err);
+	push @logs, $out, $err if $_[0] ne '--new-token';
+	return ($? >> 8, $out, $err);
+}
+
+foreach my $person ([ vera => 'viewer' ], [ otto => 'operator,payload' ], [ nina => 'payload=nobody_here' ])
+{
+	my ($status, $out, $err) = run_web('--new-token', @$person);
+
+	is($status, 0, "a token for $person->[0]");
+	like($out, qr/^\Q@$person\E [0-9a-f]{64}\n$/, '... its line for the file');
+	like($err, qr/^[A-Za-z0-9_-]{43}\n$/, '... and itself');
+	push @lines, $out =~ s/\n//r;
+	$token{ $person->[0] } = $err =~ s/\n//r;
+}
+is((run_web('--new-token', 'vera', 'boss'))[0], 2, 'no token for an unknown role');
+
+# ---- the server ----
+
+$node->value('GRANT twtasks_viewer, twtasks_operator TO web; ALTER ROLE web NOINHERIT');
+TwTasks::Web::write_tokens($people, '# people', '', @lines);
+
+my %manage = (
+	token_file => $people,
+	socket => $socket,
+	socket_users => [ { user => $me, roles => ['operator'] } ],
+	hosts => ['tasks.example'],
+	proxy => {
+		user_header => 'X-User',
+		groups_header => 'X-Groups',
+		from => ['127.0.0.2'],
+		users => [ { user => 'carol', roles => ['viewer'] } ],
+		groups => [ { group => 'ops', roles => ['operator'] } ],
+	});
+my $web = TwTasks::Web->start($node, 'web', listen => "127.0.0.1:$port", manage => \%manage);
+
+# Sends a request, of which the first part says from where: an address or "socket".
+# Returns its status and its body.
+sub ask
+{
+	my ($from, $method, $path, @headers) = @_;
+	my $client =
+	  $from eq 'socket' ? IO::Socket::UNIX->new(Peer => $socket) :
+	  IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, LocalAddr => $from);
+	my $text = "$method /api/v1$path HTTP/1.1\r\nConnection: close\r\n";
+
+	die "could not connect from $from: $!" unless $client;
+	push @headers, Host => "127.0.0.1:$port" unless grep { $_ eq 'Host' } @headers;
+	$text .= shift(@headers) . ': ' . shift(@headers) . "\r\n" while @headers;
+	$text .= "Content-Length: 2\r\n\r\n{}" if $method ne 'GET';
+	$text .= "\r\n" if $method eq 'GET';
+	print $client $text;
+	my $answer = join '', readline $client;
+	my ($status) = $answer =~ m{^HTTP/1.1 (\d+)};
+
+	push @logs, $answer =~ s/"name" *: *"[^"]*"//r;
+	return ($status, $answer =~ s/.*?\r\n\r\n//sr);
+}
+
+sub is_status
+{
+	my ($expected, $name, @request) = @_;
+	my ($status, $body) = ask(@request);
+
+	is($status, $expected, $name) or diag($body);
+	return $body;
+}
+
+# The person of the request, with the roles.
+sub is_me
+{
+	my ($expected, $name, $from, @headers) = @_;
+	my ($status, $body) = ask($from, 'GET', '/me', @headers);
+	my $me = eval { decode_json($body) } // {};
+
+	is("$status $me->{name} @{ $me->{roles} // [] }", "200 $expected", $name) or diag($body);
+}
+
+sub bearer
+{
+	return (Authorization => "Bearer $_[0]");
+}
+
+is_me('vera viewer', 'a token', '127.0.0.1', bearer($token{vera}));
+is_me('otto viewer operator payload', 'a token of many roles', '127.0.0.1', bearer($token{otto}));
+is_status(401, 'no token', '127.0.0.1', 'GET', '/me');
+is_status(401, 'a wrong token', '127.0.0.1', 'GET', '/me', bearer('canary-wrong-token-' . 'x' x 43));
+is_status(401, 'a hash is not a token', '127.0.0.1', 'GET', '/me', bearer($lines[0] =~ s/.* //r));
+is_status(200, 'a listed host', '127.0.0.1', 'GET', '/me', bearer($token{vera}), Host => 'tasks.example');
+is_status(421, 'another host', '127.0.0.1', 'GET', '/me', bearer($token{vera}), Host => 'evil.example');
+is_status(403, 'a foreign page', '127.0.0.1', 'GET', '/me', bearer($token{vera}), Origin => 'https://evil.example');
+is_status(200, 'our page behind TLS', '127.0.0.1', 'GET', '/me', bearer($token{vera}), Origin => 'https://tasks.example');
+
+# ---- the socket ----
+
+is((stat $socket)[2] & oct 777, oct 660, 'rights of the socket');
+is_me("$me viewer operator", 'a system user', 'socket');
+is_me('vera viewer', 'a token by the socket', 'socket', bearer($token{vera}));
+is_status(401, 'a wrong token by the socket', 'socket', 'GET', '/me', bearer('canary-wrong-token'));
+is_status(400, 'a header of the proxy by the socket', 'socket', 'GET', '/me', 'X-User' => 'carol');
+
+# ---- the proxy ----
+
+is_me('carol viewer', 'a user of the proxy', '127.0.0.2', 'X-User' => 'carol');
+is_me('dave viewer operator', 'a group of the proxy', '127.0.0.2', 'X-User' => 'dave', 'X-Groups' => 'staff, ops');
+is_status(403, 'a user without a role', '127.0.0.2', 'GET', '/me', 'X-User' => 'dave', 'X-Groups' => 'staff');
+is_status(400, 'no name', '127.0.0.2', 'GET', '/me', 'X-User' => '');
+is_status(400, 'two names', '127.0.0.2', 'GET', '/me', 'X-User' => 'dave', 'x-user' => 'carol');
+is_status(401, 'nobody at the proxy', '127.0.0.2', 'GET', '/me');
+is_status(400, 'a header from elsewhere', '127.0.0.1', 'GET', '/me', 'X-User' => 'carol', bearer($token{vera}));
+is_status(400, 'groups from elsewhere', '127.0.0.3', 'GET', '/me', 'X-Groups' => 'ops');
+is(() = $web->log =~ /with the header X-User/g, 1, 'headers from elsewhere are logged once');
+
+# ---- the database ----
+
+is_status(503, 'a role that the server may not take on', '127.0.0.1', 'GET', '/me', bearer($token{nina}));
+like($web->log, qr/GRANT "nobody_here" TO its own role/, '... is named in the log');
+$node->value('REVOKE twtasks_viewer FROM web');
+is_status(503, 'a missing grant', '127.0.0.1', 'GET', '/me', bearer($token{vera}));
+like($web->log, qr/GRANT "twtasks_viewer" TO its own role/, '... is named in the log');
+$node->value('GRANT twtasks_viewer TO web');
+is_me('vera viewer', '... and works when it is there', '127.0.0.1', bearer($token{vera}));
+
+# ---- reloads ----
+
+# Reads the configuration again, as the changes say.
+sub reload
+{
+	my (%changes) = @_;
+	my $at = $web->log_position;
+
+	$web->reload({ %{ $web->{config} }, manage => { %manage, %changes } });
+	$web->wait_for_log(qr/config: (?:not )?reloaded/, 'reload', $at);
+	return $web->log($at);
+}
+
+TwTasks::Web::write_tokens($people, $lines[1]);
+reload(socket_users => [ { group => $group, roles => ['viewer'] } ]);
+is_status(401, 'a token that is gone', '127.0.0.1', 'GET', '/me', bearer($token{vera}));
+is_me('otto viewer operator payload', 'a token that stayed', '127.0.0.1', bearer($token{otto}));
+my ($status, $body) = ask('socket', 'GET', '/me');
+is_deeply(decode_json($body)->{roles}, ['viewer'], 'a system group');
+
+reload(socket_users => [ { user => 'root', roles => ['viewer'] } ]) if $< != 0;
+is_status(401, 'a system user without an entry', 'socket', 'GET', '/me') if $< != 0;
+TwTasks::Web::write_tokens($people, "vera canary-role $token{vera}");
+like(reload(), qr/manage\.token_file: line 1: it must be a name/, 'a wrong file is not read');
+is_me('otto viewer operator payload', '... and changes nothing', '127.0.0.1', bearer($token{otto}));
+
+# ---- wrong tokens ----
+
+my @wrong = map { (ask('127.0.0.4', 'GET', '/me', bearer("canary-wrong-$_")))[0] } 1 .. 32;
+is_deeply([ @wrong[ 0, 31 ] ], [ 401, 429 ], 'an address with many wrong tokens is told to wait');
+is_me('otto viewer operator payload', '... but right ones are taken', '127.0.0.4', bearer($token{otto}));
+cmp_ok(scalar(() = $web->log =~ /with a wrong token/g), '<=', 2, '... and the log has few lines');
+
+# ---- configurations ----
+
+sub check
+{
+	my ($what, %config) = @_;
+
+	TwTasks::Sidecar::write_config("$directory/web.yaml", { postgres => 'password=canary-password', %config });
+	return run_web('--config', "$directory/web.yaml", $what);
+}
+
+TwTasks::Web::write_tokens($people, @lines);
+my ($exit, undef, $fault) = check('--check-config', listen => "0.0.0.0:$port",
+	manage => { socket => $socket, socket_users => $manage{socket_users} });
+
+is($exit, 3, 'other machines could not log in');
+like($fault, qr/web\.yaml:\d+:\d+: listen: an address that other machines can reach needs a token_file, or a way to log in/,
+	'... says so');
+is((check('--check-config', listen => "0.0.0.0:$port", manage => \%manage))[0], 0, 'other machines can log in');
+($exit, my $printed) = check('--print-config', listen => "127.0.0.1:$port", manage => \%manage);
+is($exit, 0, 'the configuration is printed');
+TwTasks::Web::write_tokens("$directory/old", $token{vera});
+like(
+	(check('--check-config', listen => "127.0.0.1:$port", token_file => "$directory/old", manage => \%manage))[2],
+	qr/manage\.token_file: a token of it is in another file too/,
+	'a token is in one file only');
+chmod oct 644, $people;
+like((check('--check-config', listen => "127.0.0.1:$port", manage => \%manage))[2],
+	qr/manage\.token_file: the file must be root's or the daemon's own/, 'others may not read the file');
+
+# ---- secrets ----
+
+is($web->stop, 0, 'the server stops in order');
+ok(!-e $socket, '... and removes its socket');
+push @logs, $web->log, PostgreSQL::Test::Utils::slurp_file($node->logfile);
+my @secrets = (values %token, map { s/.* //r } @lines);
+is_deeply(
+	[ grep { my $secret = $_; grep { index($_ // '', $secret) >= 0 } @logs } @secrets, qw(canary-password canary-wrong canary-role) ],
+	[], 'no secret is in a log or an answer');
+
+done_testing();
