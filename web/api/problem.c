@@ -31,7 +31,7 @@ static const Problem problems[] = {
 	"Or the extension has an older version."},
 	{"too_much", "too-much", MHD_HTTP_SERVICE_UNAVAILABLE, "The answer takes too long",
 	"Ask for less; nothing has changed.", .is_logged = true},
-	{"unavailable", "unavailable", MHD_HTTP_SERVICE_UNAVAILABLE, "The database gives no answer now"},
+	{"unavailable", "unavailable", MHD_HTTP_SERVICE_UNAVAILABLE, "The database gives no answer now", .is_logged = true},
 	{"no_role", "unavailable", MHD_HTTP_SERVICE_UNAVAILABLE, "twtasks-web may not take on the role of this person",
 	"The log of twtasks-web has the message of the database."},
 };
@@ -45,6 +45,7 @@ typedef struct Meaning
 } Meaning;
 
 static const Meaning meanings[] = {
+	{"40001", "changed"},
 	{"42501", "not_allowed"},
 	{"42704", "not_found"},
 	{"3F000", "not_installed", true},
@@ -76,25 +77,28 @@ problem_of(const char *word)
 	return problem;
 }
 
-/*
- * A standby cancels readers with the SQLSTATE that change_tasks() has for a count
- * that is not met.
- */
-const Problem *
-problem_of_result(const PGresult *result, bool is_read)
+static const Problem *
+problem_of_state(const PGresult *result)
 {
 	const Meaning *meaning = meanings;
-	const char *state;
+	const char *state = pg_sqlstate(result);
 
-	if (result == NULL)
-		return problem_of("no_role");
-	state = pg_sqlstate(result);
-	if (strcmp(state, "40001") == 0)
-		return problem_of(is_read ? "unavailable" : "changed");
 	while (strncmp(meaning->state, state, strlen(meaning->state)) != 0 ||
 		   (meaning->is_ours && PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL))
 		meaning++;
 	return problem_of(meaning->word);
+}
+
+/*
+ * A reader finds no conflict with others.  A standby cancels it with the SQLSTATE that
+ * change_tasks() has for a count that is not met.
+ */
+const Problem *
+problem_of_result(const PGresult *result, bool is_read)
+{
+	const Problem *problem = result == NULL ? problem_of("no_role") : problem_of_state(result);
+
+	return is_read && problem->status == MHD_HTTP_CONFLICT ? problem_of("unavailable") : problem;
 }
 
 /* Appends the members of an object, without its braces. */
