@@ -198,8 +198,8 @@ print_preview(const Change *change, const PGresult *preview)
 	FILE	   *out = people(change->ctl);
 	int64		tasks = total(preview);
 
-	fprintf(out, "would %s " INT64_FORMAT "%s tasks", change->action, tasks,
-			tasks == PREVIEW_MAX ? " of perhaps more" : "");
+	fprintf(out, "would %s " INT64_FORMAT "%s task%s", change->action, tasks,
+			tasks == PREVIEW_MAX ? " of perhaps more" : "", tasks == 1 ? "" : "s");
 	for (int row = 0; row < PQntuples(preview); row++)
 	{
 		char	   *type = show_text(preview, row, "type");
@@ -236,7 +236,8 @@ note_progress(Change *change, int64 tasks)
 	char	   *end = change->progress;
 	char	   *limit = change->progress + sizeof(change->progress);
 
-	end += snprintf(end, limit - end, "Committed before: " INT64_FORMAT " of " INT64_FORMAT " tasks", change->committed, tasks);
+	end += snprintf(end, limit - end, "Committed before: " INT64_FORMAT " of " INT64_FORMAT " task%s", change->committed, tasks,
+					tasks == 1 ? "" : "s");
 	for (int n = 0; n < change->noutcomes && end < limit; n++)
 		end += snprintf(end, limit - end, "%s" INT64_FORMAT " %s", n ? ", " : ": ", change->outcomes[n].tasks, change->outcomes[n].result);
 	if (end < limit)
@@ -300,7 +301,8 @@ check_expected(const Ctl *ctl, int64 tasks)
 	if (expected == NULL && ctl_get(ctl, "yes") != NULL && ctl_get(ctl, "dry-run") == NULL)
 		ctl_fail(CTL_USAGE, "--yes needs --expect N with a filter\nhint: --dry-run counts the tasks");
 	if (expected != NULL && number(expected) != tasks)
-		ctl_fail(CTL_REFUSED, "the filter matches " INT64_FORMAT " tasks, and not %s: nothing was changed", tasks, expected);
+		ctl_fail(CTL_REFUSED, "the filter matches " INT64_FORMAT " task%s, and not %s: nothing was changed", tasks,
+				 tasks == 1 ? "" : "s", expected);
 }
 
 static int

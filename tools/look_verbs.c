@@ -42,6 +42,12 @@ static const char state_sql[] =
 "SELECT t.id, t.version, t.type, t.status, t.tries, t.error FROM twtasks.tasks t WHERE t.id =" SQL_TASK_ID;
 static const char *const task_params[] = {"ID", "key", NULL};
 
+static const char *
+plural(const PGresult *rows, int row, const char *column, const char *one, const char *many)
+{
+	return strcmp(show_value(rows, row, column), "1") == 0 ? one : many;
+}
+
 /* ---- list ---- */
 
 static void
@@ -51,8 +57,8 @@ print_page(const PGresult *rows, int last)
 
 	show_table(rows, last, LIST_COLUMNS);
 	if (cursor != NULL)
-		printf("looked at %s tasks, back to %.19s; go on with --after %s\n",
-			   show_value(rows, last, "looked_at"), show_value(rows, last, "looked_back_to"), cursor);
+		printf("looked at %s task%s, back to %.19s; go on with --after %s\n",
+			   show_value(rows, last, "looked_at"), plural(rows, last, "looked_at", "", "s"), show_value(rows, last, "looked_back_to"), cursor);
 }
 
 static void
@@ -199,8 +205,8 @@ tell(const PGresult *rows, char seen[64])
 {
 	char		now[64];
 
-	snprintf(now, sizeof(now), "%s, version %s, %s tries", show_value(rows, 0, "status"),
-			 show_value(rows, 0, "version"), show_value(rows, 0, "tries"));
+	snprintf(now, sizeof(now), "%s, version %s, %s %s", show_value(rows, 0, "status"),
+			 show_value(rows, 0, "version"), show_value(rows, 0, "tries"), plural(rows, 0, "tries", "try", "tries"));
 	if (strcmp(now, seen) != 0)
 		fprintf(stderr, "%s\n", now);
 	strlcpy(seen, now, 64);

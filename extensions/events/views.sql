@@ -204,7 +204,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT jsonb_agg(w) FROM (
 		(SELECT 'events stand still' AS warning, min(o.since) AS since,
-				format('stream "%s": %s objects, such as "%s": %s', o.stream,
+				format(twtasks_internal.plural(count(*), 'stream "%s": %s object, "%s": %s', 'stream "%s": %s objects, such as "%s": %s'), o.stream,
 					   count(*) || CASE WHEN count(*) < 5000 THEN '' ELSE ' or more' END,
 					   min(o.object), (array_agg(o.problem ORDER BY o.object))[1]) AS detail,
 				'do what the problem asks for; twtasks.event_objects has the problem of each object' AS hint

@@ -225,7 +225,8 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT twtasks_internal.end_now(ARRAY[o.task], '{ERROR}', ARRAY[twtasks_internal.cut_message(
-		format('step "%s" has failed %s times in a row, at last: %s', state.step, state.repeats, fault))])
+		format(twtasks_internal.plural(state.repeats, 'step "%s" has failed %s time, at last: %s', 'step "%s" has failed %s times in a row, at last: %s'),
+			   state.step, state.repeats, fault))])
 	FROM twtasks.outcome o WHERE o.kind = state.kind AND o.identifier = state.identifier
 $$;
 

@@ -108,7 +108,8 @@ AS $$
 		 FROM twtasks.anomaly a WHERE a.closed IS NULL GROUP BY a.kind, a.what ORDER BY count(*) DESC LIMIT most)
 		UNION ALL
 		(SELECT 'role is gone', NULL, format('name all %s by configure_kind(%L, %1$s => ''{...}''), or none: unset_kind_options(%2$L, %1$L)', r.who, r.kind),
-				format('kind "%s": %s roles that may %s its items were dropped: OID %s', r.kind, r.n, r.may, r.oids)
+				format(twtasks_internal.plural(r.n, 'kind "%s": %s role that may %s its items was dropped: OID %s',
+											   'kind "%s": %s roles that may %s its items were dropped: OID %s'), r.kind, r.n, r.may, r.oids)
 		 FROM (SELECT i.kind, i.may, CASE i.may WHEN 'read' THEN 'readers' ELSE 'answerers' END AS who, count(*) AS n,
 					  string_agg(i.role::oid::text, ', ' ORDER BY i.role::oid) AS oids
 			   FROM twtasks.item_role i

@@ -20,6 +20,30 @@ CREATE TRIGGER table_changed
 ALTER TABLE twtasks.allowed_type ENABLE ALWAYS TRIGGER table_changed;
 
 /*
+ * twtasks_internal.check_allowing(pattern, role)
+ *
+ *		Raises an error unless a role may be allowed types by that pattern.
+ *
+ * Errors
+ *		22004			pattern or role is NULL
+ *		22023			pattern is not valid
+ *		42704			there is no such role
+ */
+CREATE FUNCTION twtasks_internal.check_allowing(pattern text, role name)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks_internal.check_pattern(pattern);
+	IF role IS NULL THEN
+		RAISE EXCEPTION 'role must not be null' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF to_regrole(quote_ident(role)) IS NULL THEN
+		RAISE EXCEPTION 'role "%" does not exist', role USING ERRCODE = 'undefined_object';
+	END IF;
+END $$;
+
+/*
  * twtasks.allow_type(pattern, role)
  *
  *		Lets a role and its members add tasks of the types that match.  As soon
@@ -52,12 +76,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM twtasks_internal.check_pattern(pattern);
-	IF role IS NULL THEN
-		RAISE EXCEPTION 'role must not be null' USING ERRCODE = 'null_value_not_allowed';
-	ELSIF to_regrole(quote_ident(role)) IS NULL THEN
-		RAISE EXCEPTION 'role "%" does not exist', role USING ERRCODE = 'undefined_object';
-	END IF;
+	PERFORM twtasks_internal.check_allowing(pattern, role);
 	INSERT INTO twtasks.allowed_type (pattern, role, changed_at, changed_by)
 	VALUES (allow_type.pattern, allow_type.role, clock_timestamp(), twtasks_internal.actor())
 	ON CONFLICT ON CONSTRAINT allowed_type_pkey DO NOTHING;

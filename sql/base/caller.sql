@@ -52,3 +52,15 @@ BEGIN
 	END IF;
 	RETURN person;
 END $$;
+
+/*
+ * twtasks_internal.plural(n, one, many)
+ *
+ *		The words of a sentence that has a count: these for one thing, or those for
+ *		several or none.
+ */
+CREATE FUNCTION twtasks_internal.plural(n numeric, one text, many text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT CASE WHEN n = 1 THEN one ELSE many END $$;

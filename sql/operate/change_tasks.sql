@@ -254,7 +254,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	RAISE EXCEPTION 'the filter matches % tasks by now, and not %', tasks, expect
+	RAISE EXCEPTION 'the filter matches % % by now, and not %', tasks, twtasks_internal.plural(tasks, 'task', 'tasks'), expect
 		USING ERRCODE = 'serialization_failure',
 			DETAIL = 'Nothing was changed.',
 			HINT = 'Look at them again by dry_run => true, and expect what it shows.';

@@ -78,12 +78,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	PERFORM twtasks_internal.check_pattern(pattern);
-	IF role IS NULL THEN
-		RAISE EXCEPTION 'role must not be null' USING ERRCODE = 'null_value_not_allowed';
-	ELSIF to_regrole(quote_ident(role)) IS NULL THEN
-		RAISE EXCEPTION 'role "%" does not exist', role USING ERRCODE = 'undefined_object';
-	END IF;
+	PERFORM twtasks_internal.check_allowing(pattern, role);
 	INSERT INTO twtasks.payload_reader (pattern, role, changed_at, changed_by)
 	VALUES (allow_payload.pattern, allow_payload.role, clock_timestamp(), twtasks_internal.actor())
 	ON CONFLICT ON CONSTRAINT payload_reader_pkey DO NOTHING;

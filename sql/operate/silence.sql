@@ -210,7 +210,8 @@ DECLARE
 		SELECT jsonb_agg(jsonb_build_object(
 			'key', 'silent/', 'kind', 'silent', 'object', '', 'count', 1,
 			'summary', format('no sidecar has counted tasks since %s', m.at),
-			'detail', format('%s sidecars live', (SELECT count(*) FROM twtasks_internal.living_nodes())),
+			'detail', (SELECT format(twtasks_internal.plural(count(*), '%s sidecar lives', '%s sidecars live'), count(*))
+					   FROM twtasks_internal.living_nodes()),
 			'hint', 'start a sidecar, or read the logs of those that run: nothing else is judged until one leads'))
 		FROM twtasks.monitor_look m WHERE m.at < moment - interval '150 s');
 	is_open CONSTANT boolean := EXISTS (SELECT FROM twtasks.incident i WHERE i.kind = 'silent' AND i.resolved IS NULL);

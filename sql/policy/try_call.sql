@@ -63,3 +63,23 @@ CREATE FUNCTION twtasks_internal.time_is_over()
 RETURNS boolean
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_time_is_over';
+
+/*
+ * twtasks_internal.brought_functions(prefix, argument, result)
+ *
+ *		Functions of this schema that other extensions bring: their names begin with the
+ *		prefix, they take one such argument, and have that result.
+ *
+ * Returns
+ *		names, for try_call(), in order
+ */
+CREATE FUNCTION twtasks_internal.brought_functions(prefix text, argument regtype, result regtype)
+RETURNS SETOF text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
+	WHERE p.proname ^@ prefix AND p.pronamespace = 'twtasks_internal'::regnamespace
+	  AND p.pronargs = 1 AND p.proargtypes[0] = argument AND p.prorettype = result
+	ORDER BY p.proname
+$$;

@@ -59,17 +59,13 @@ BEGIN
 	IF cardinality(late) = 0 THEN
 		RETURN;
 	END IF;
-	FOR name IN
-		SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
-		WHERE p.proname ^@ 'late_' AND p.pronamespace = 'twtasks_internal'::regnamespace
-		  AND p.pronargs = 1 AND p.proargtypes[0] = 'twtasks.late_result[]'::regtype
-		ORDER BY p.proname
-	LOOP
+	FOR name IN SELECT b.name FROM twtasks_internal.brought_functions('late_', 'twtasks.late_result[]', 'void') b(name) LOOP
 		told := twtasks_internal.try_call('twtasks_internal.call_late', name, late);
 		IF told.state IS NOT NULL THEN
 			RAISE WARNING 'function "%" for late results failed: %', name, told.error
 				USING ERRCODE = told.state,
-					DETAIL = format('%s results are lost for it; the first is of task %s, version %s.',
+					DETAIL = format(twtasks_internal.plural(cardinality(late), '%s result is lost for it, of task %s, version %s.',
+																'%s results are lost for it; the first is of task %s, version %s.'),
 									cardinality(late), (late[1]).id, (late[1]).version);
 		END IF;
 	END LOOP;

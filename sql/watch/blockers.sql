@@ -296,12 +296,7 @@ DECLARE
 	name text;
 	told record;
 BEGIN
-	FOR name IN
-		SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
-		WHERE p.proname ^@ 'warn_' AND p.pronamespace = 'twtasks_internal'::regnamespace
-		  AND p.pronargs = 1 AND p.proargtypes[0] = 'integer'::regtype AND p.prorettype = 'jsonb'::regtype
-		ORDER BY p.proname
-	LOOP
+	FOR name IN SELECT b.name FROM twtasks_internal.brought_functions('warn_', 'integer', 'jsonb') b(name) LOOP
 		told := twtasks_internal.try_call(name, 20);
 		RETURN QUERY
 		SELECT w.warning, w.since, w.detail, w.hint
@@ -404,8 +399,9 @@ AS $$
 		   format('SELECT twtasks.resume_%s(%L) lets it go on', p.kind, p.name)
 	FROM twtasks.pause p
 	UNION ALL
-	SELECT 'held', a.at, format('%s%s of %s tasks that adopt() held wait for a person',
-							  CASE WHEN h.n > 1000 THEN 'over ' END, least(h.n, 1000), a.held),
+	SELECT 'held', a.at, format('%s%s of %s %s that adopt() held %s for a person',
+							  CASE WHEN h.n > 1000 THEN 'over ' END, least(h.n, 1000), a.held,
+							  twtasks_internal.plural(a.held, 'task', 'tasks'), twtasks_internal.plural(h.n, 'waits', 'wait')),
 		   'look at them, then call twtasks.change_tasks() to release or cancel them'
 	FROM twtasks.adoption a
 	CROSS JOIN LATERAL (SELECT CASE WHEN a.held > 0 THEN twtasks_internal.count_held(1001) END AS n OFFSET 0) h

@@ -126,25 +126,29 @@ LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 20
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT 'error', e.type, e.tasks,
-		   format('%s%s tasks of type "%s" are in ERROR', CASE WHEN e.capped THEN 'at least ' END, e.tasks, e.type),
+		   format(twtasks_internal.plural(e.tasks, '%s%s task of type "%s" is in ERROR', '%s%s tasks of type "%s" are in ERROR'),
+				  CASE WHEN e.capped THEN 'at least ' END, e.tasks, e.type),
 		   format('the first one since %s', e.oldest),
 		   format('SELECT * FROM twtasks.error_tasks WHERE type = %L shows them; twtasks.change_tasks() resumes or ends them', e.type)
 	FROM (SELECT m.type, sum(m.tasks)::bigint AS tasks, bool_or(m.capped) AS capped, min(m.oldest) AS oldest
 		  FROM twtasks.monitor_type m WHERE m.status = 'ERROR' GROUP BY m.type) e
 	UNION ALL
 	-- many HELD tasks hide them from the count of types
-	SELECT 'error', '*', l.errors, format('at least %s tasks are in ERROR', l.errors), 'more tasks are HELD than are counted by type',
+	SELECT 'error', '*', l.errors, format(twtasks_internal.plural(l.errors, 'at least %s task is in ERROR', 'at least %s tasks are in ERROR'), l.errors),
+		   'more tasks are HELD than are counted by type',
 		   'SELECT * FROM twtasks.error_tasks shows them; twtasks.change_tasks() resumes or ends them'
 	FROM twtasks.monitor_look l
 	WHERE l.errors > 0 AND NOT EXISTS (SELECT FROM twtasks.monitor_type m WHERE m.status = 'ERROR')
 	UNION ALL
-	SELECT 'unknown', u.type, count(*), format('%s tasks of type "%s" have an unknown outcome', count(*), u.type),
-		   format('the first one was lost at %s', min(u.lost_at)),
+	SELECT 'unknown', u.type, count(*), format(twtasks_internal.plural(count(*), '%s task of type "%s" has an unknown outcome', '%s tasks of type "%s" have an unknown outcome'),
+				  count(*), u.type),
+		   format(twtasks_internal.plural(count(*), 'it was lost at %s', 'the first one was lost at %s'), min(u.lost_at)),
 		   format('SELECT * FROM twtasks.unknown_outcomes WHERE type = %L shows them, with what to type', u.type)
 	FROM twtasks.unknown_outcomes u GROUP BY u.type
 	UNION ALL
 	SELECT 'old', o.type, o.tasks,
-		   format('%s%s tasks of type "%s" wait, the oldest since %s', CASE WHEN o.capped THEN 'at least ' END, o.tasks, o.type, o.oldest),
+		   format(twtasks_internal.plural(o.tasks, '%s%s task of type "%s" waits since %s', '%s%s tasks of type "%s" wait, the oldest since %s'),
+				  CASE WHEN o.capped THEN 'at least ' END, o.tasks, o.type, o.oldest),
 		   format('its queue_time is %s', o.queue_time),
 		   format('SELECT why, count(*) FROM twtasks.find_stuck(20) WHERE type = %L GROUP BY why says why', o.type)
 	FROM (SELECT m.type, sum(m.tasks)::bigint AS tasks, bool_or(m.capped) AS capped, min(m.oldest) AS oldest,
@@ -199,7 +203,8 @@ AS $$
 		  -- a row is about the minute after its time
 		  AND NOT EXISTS (SELECT FROM twtasks.flow f WHERE f.at > moment - interval '3 min' AND f.bucket = m.bucket AND f.started > 0)
 		GROUP BY m.bucket)
-	SELECT 'stuck', l.type, count(*), format('%s tasks of type "%s" should have moved on', count(*), l.type),
+	SELECT 'stuck', l.type, count(*), format(twtasks_internal.plural(count(*), '%s task of type "%s" should have moved on', '%s tasks of type "%s" should have moved on'),
+				  count(*), l.type),
 		   format('the first one at %s: %s', min(l.next_event_time),
 				  CASE WHEN bool_or(l.status = 'PROCESSING') THEN 'its deadline passed without a result'
 					   ELSE 'it is due and nobody promotes it' END),
@@ -207,7 +212,7 @@ AS $$
 	FROM late l GROUP BY l.type
 	UNION ALL
 	SELECT 'stall', b.bucket, b.tasks, format('no task starts in bucket "%s", the oldest waits since %s', b.bucket, b.oldest),
-		   format('%s tasks could run, such as some of type "%s"', b.tasks, w.type),
+		   format(twtasks_internal.plural(b.tasks, '%s task of type "%s" could run', '%s tasks could run, such as some of type "%s"'), b.tasks, w.type),
 		   format('look at the logs and /health of the sidecars that work for bucket "%s"', b.bucket)
 	FROM idle b
 	CROSS JOIN LATERAL (
@@ -241,7 +246,8 @@ AS $$
 					  WHERE i.key = 'missed/' || s.name AND i.opened >= s.last_missed
 						AND (i.resolved IS NOT NULL OR i.opened < moment - interval '1 hour'))
 	UNION ALL
-	SELECT 'dropped', '', l.dropped - b.known, format('%s triggers found their queue in shared memory full', l.dropped - b.known),
+	SELECT 'dropped', '', l.dropped - b.known, format(twtasks_internal.plural(l.dropped - b.known, '%s trigger found its queue in shared memory full',
+														   '%s triggers found their queue in shared memory full'), l.dropped - b.known),
 		   'their tasks start later, by the sweep', 'increase twtasks.queue_size, or start more sidecars'
 	FROM twtasks.monitor_look l
 	CROSS JOIN LATERAL (

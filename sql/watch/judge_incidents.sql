@@ -92,6 +92,7 @@ DECLARE
 		  AND i.told > moment - interval '10 min' AND i.kind <> 'more');
 	held_back bigint;
 	worst text;
+	more text;
 BEGIN
 	UPDATE twtasks.incident i SET told = moment, told_count = i.count, told_severity = i.severity
 	WHERE i.id = ANY (ARRAY(
@@ -104,15 +105,16 @@ BEGIN
 	SELECT count(*), min(n.severity) INTO held_back, worst FROM twtasks.incident n
 	WHERE n.resolved IS NULL AND n.told IS NULL AND n.kind <> 'more'
 	  AND twtasks_internal.silenced_until(n.kind, n.object) IS NULL;
+	more := format(twtasks_internal.plural(held_back, 'and %s more incident', 'and %s more incidents'), held_back);
 	UPDATE twtasks.incident i
 	SET refreshed = CASE WHEN held_back > 0 THEN moment ELSE i.refreshed END,
 		resolved = CASE WHEN held_back = 0 THEN moment END,
 		count = greatest(held_back, 1), severity = least(i.severity, worst),
-		summary = CASE WHEN held_back > 0 THEN format('and %s more incidents', held_back) ELSE i.summary END
+		summary = CASE WHEN held_back > 0 THEN more ELSE i.summary END
 	WHERE i.id = (SELECT m.id FROM twtasks.incident m
 				  WHERE m.kind = 'more' AND m.resolved IS NULL FOR NO KEY UPDATE SKIP LOCKED);
 	INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, count, summary, detail, hint, told, told_count, told_severity)
-	SELECT 'more/', 'more', '', worst, moment, moment, held_back, format('and %s more incidents', held_back),
+	SELECT 'more/', 'more', '', worst, moment, moment, held_back, more,
 		   'at most 20 are sent in 10 minutes', 'SELECT * FROM twtasks.incidents WHERE state = ''open'' shows them',
 		   moment, held_back, worst
 	WHERE held_back > 0 AND NOT EXISTS (SELECT FROM twtasks.incident m WHERE m.kind = 'more' AND m.resolved IS NULL)

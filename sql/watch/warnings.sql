@@ -48,7 +48,8 @@ CREATE VIEW twtasks.warnings AS
 		OR sum(m.retrying) >= 3 AND sum(m.retrying) = sum(m.tasks)
 		OR sum(m.retrying) >= 1000
 	UNION ALL
-	SELECT 'nobody leads', NULL, pg_catalog.format('%s sidecars live, and none of them leads', count(*)),
+	SELECT 'nobody leads', NULL, pg_catalog.format(CASE count(*) WHEN 1 THEN '%s sidecar lives, and does not lead'
+												   ELSE '%s sidecars live, and none of them leads' END, count(*)),
 		   'due tasks and schedules wait; with leader: zookeeper, PostgreSQL chooses after fallback, '
 		   'and the logs of the sidecars say why'
 	FROM twtasks.node n

@@ -369,15 +369,16 @@ BEGIN
 				   WHEN f.then_per_minute = f.per_minute AND NOT f.is_full THEN 'nothing would change, since it does not hold up its tasks'
 				   ELSE format('%s would start a minute', trim_scale(f.then_per_minute))
 					|| CASE WHEN f.waiting = 0 THEN ', and a backlog would grow'
-							WHEN f.then_empty_after IS NULL THEN format(', and the backlog would grow by the %s that are added a minute', trim_scale(f.added_per_minute))
+							WHEN f.then_empty_after IS NULL THEN format(twtasks_internal.plural(f.added_per_minute, ', and the backlog would grow by the %s that is added a minute',
+																							', and the backlog would grow by the %s that are added a minute'), trim_scale(f.added_per_minute))
 							ELSE format(', and the backlog would be gone in %s, with %s added a minute', f.then_empty_after, trim_scale(f.added_per_minute)) END
 					|| coalesce('; more is kept by ' || f.then_bound, '') END;
 	sentence := format('Limit "%s" has %s%s, %s in use, %s, and %s; with %s, %s%s.', what_if_limit.name,
-		CASE f.current WHEN 1 THEN '1 slot' ELSE coalesce(f.current::text, 'any number of') || ' slots' END,
+		coalesce(f.current::text, 'any number of') || twtasks_internal.plural(f.current, ' slot', ' slots'),
 		CASE f.limit_scope WHEN 'node' THEN ' on each node' END, f.running,
 		CASE WHEN f.waiting IS NULL THEN 'nobody has counted its tasks'
-			 ELSE CASE WHEN f.waiting_capped THEN 'at least ' ELSE '' END || CASE f.waiting WHEN 1 THEN '1 task waits' ELSE f.waiting || ' tasks wait' END END,
-		CASE WHEN f.per_minute IS NULL THEN 'no sidecar has told how many start' ELSE trim_scale(f.per_minute) || ' start a minute' END,
+			 ELSE CASE WHEN f.waiting_capped THEN 'at least ' ELSE '' END || f.waiting || twtasks_internal.plural(f.waiting, ' task waits', ' tasks wait') END,
+		CASE WHEN f.per_minute IS NULL THEN 'no sidecar has told how many start' ELSE trim_scale(f.per_minute) || twtasks_internal.plural(f.per_minute, ' starts a minute', ' start a minute') END,
 		what_if_limit.concurrency, clause,
 		(SELECT '; but now ' || s.clause
 		 FROM twtasks_internal.stops(jsonb_populate_record(NULL::twtasks.task, jsonb_build_object('type', f.kind, 'bucket', coalesce(f.bucket, 'default')))) s

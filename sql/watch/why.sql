@@ -111,7 +111,7 @@ DECLARE
 BEGIN
 	IF t.status = 'ERROR' THEN
 		reason := 'error';
-		sentence := format('It waits for a person since %s, after %s %s: %s', since, t.tries, CASE t.tries WHEN 1 THEN 'try' ELSE 'tries' END,
+		sentence := format('It waits for a person since %s, after %s %s: %s', since, t.tries, twtasks_internal.plural(t.tries, 'try', 'tries'),
 						   coalesce(twtasks_internal.on_one_line(t.error), 'its handler gave no message'));
 		advice := ARRAY[twtasks_internal.remedy('let it run again', 'resume_task', t.id, t.version, because),
 						twtasks_internal.remedy('give it up', 'fail_task', t.id, t.version, because)];
@@ -250,8 +250,8 @@ BEGIN
 		END IF;
 		sentence := format('It may run, but %s%s', known.clause,
 			CASE WHEN place > 10000 THEN '; more than 10,000 tasks of its type are queued before it'
-				 WHEN place = 1 THEN '; 1 task of its type is queued before it'
-				 WHEN place > 0 THEN format('; %s tasks of its type are queued before it', place) END);
+				 WHEN place > 0 THEN format(twtasks_internal.plural(place, '; %s task of its type is queued before it',
+																	'; %s tasks of its type are queued before it'), place) END);
 		RETURN;
 	END IF;
 	IF is_due THEN
@@ -295,7 +295,7 @@ BEGIN
 		reason := lower(f.status::text);
 		sentence := format(CASE f.status WHEN 'DONE' THEN 'It is done since %s, after %s%s' WHEN 'FAILED' THEN 'It failed for good at %s, after %s%s'
 							ELSE 'It was cancelled at %s, after %s%s' END, twtasks_internal.shown_time(since),
-						   CASE f.tries WHEN 1 THEN '1 try' ELSE f.tries || ' tries' END, ': ' || twtasks_internal.on_one_line(coalesce(f.error, f.message)));
+						   f.tries || twtasks_internal.plural(f.tries, ' try', ' tries'), ': ' || twtasks_internal.on_one_line(coalesce(f.error, f.message)));
 		advice := CASE WHEN status <> 'DONE' THEN ARRAY[twtasks_internal.remedy('let it run again', 'reopen_task', why_ended.id, version, $a$reason => '...'$a$)] END;
 		RETURN;
 	END IF;
@@ -330,12 +330,7 @@ DECLARE
 	name text;
 	told record;
 BEGIN
-	FOR name IN
-		SELECT 'twtasks_internal.' || quote_ident(p.proname) FROM pg_proc p
-		WHERE p.proname ^@ 'why_of_' AND p.pronamespace = 'twtasks_internal'::regnamespace
-		  AND p.pronargs = 1 AND p.proargtypes[0] = 'uuid'::regtype AND p.prorettype = 'jsonb'::regtype
-		ORDER BY p.proname
-	LOOP
+	FOR name IN SELECT b.name FROM twtasks_internal.brought_functions('why_of_', 'uuid', 'jsonb') b(name) LOOP
 		told := twtasks_internal.try_call(name, id);
 		sentence := sentence || CASE WHEN told.state IS NOT NULL THEN format('; function "%s" failed: %s', name, told.error)
 									 ELSE coalesce('; ' || (told.result::jsonb->>'clause'), '') END;

@@ -13,7 +13,7 @@ CREATE FUNCTION pg_temp.warning() RETURNS text LANGUAGE sql AS $$ SELECT detail 
 CREATE FUNCTION pg_temp.shows(expected text, how text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN NEXT matches(pg_temp.problem(), expected, 'the object shows: ' || how);
-	RETURN NEXT is(pg_temp.warning(), 'stream "works": 1 objects, such as "o": ' || pg_temp.problem(), 'so do the warnings: ' || how);
+	RETURN NEXT is(pg_temp.warning(), 'stream "works": 1 object, "o": ' || pg_temp.problem(), 'so do the warnings: ' || how);
 END $$;
 CREATE FUNCTION pg_temp.goes_on(how text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT is(concat_ws('; ', pg_temp.problem(), pg_temp.warning()), '', how);

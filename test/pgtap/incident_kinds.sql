@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/incidents.sql
 UPDATE twtasks.node SET buckets = '{default}';
-SELECT plan(40);
+SELECT plan(42);
 
 CREATE FUNCTION pg_temp.put(n integer, status twtasks.task_status, type text, age interval DEFAULT '0') RETURNS void
 LANGUAGE sql
@@ -126,6 +126,8 @@ SELECT pg_temp.judge('3 min') \g /dev/null
 SELECT pg_temp.put(1, 'ERROR', 'C') \g /dev/null
 UPDATE twtasks.task SET next_event_time = 'infinity';
 SELECT is(pg_temp.judge(), 'error/C ticket 1', 'a task in ERROR is an incident');
+SELECT is((SELECT summary FROM twtasks.incidents WHERE key = 'error/C'), '1 task of type "C" is in ERROR', '... in the singular');
+SELECT is((SELECT string_agg(DISTINCT i.summary, '; ') FROM twtasks.incident i WHERE concat_ws(' ', i.summary, i.detail) ~ '\m1 [a-z]+s\M'), NULL, '... as any incident of one thing');
 SELECT twtasks.advance_clock('1 min'), twtasks_internal.monitor_tasks() \g /dev/null
 UPDATE twtasks.monitor_type SET type = 'D', capped = true;
 SELECT twtasks_internal.judge_incidents() \g /dev/null

@@ -56,7 +56,7 @@ CREATE ROLE regress_clerk;
 SELECT is(pg_temp.may('regress_clerk', '3'), '42501 42501', 'a role made anew has no right');
 SELECT matches(pg_temp.roles('item'), '^{"unknown [(]OID=[0-9]+[)]",regress_chief} {regress_chief}$', 'the kind shows that a role is gone');
 CREATE FUNCTION pg_temp.gone() RETURNS SETOF text LANGUAGE sql AS $$ SELECT w.detail || '; ' || w.hint FROM twtasks.warnings w WHERE w.warning = 'role is gone' $$;
-SELECT matches((SELECT string_agg(g, '|') FROM pg_temp.gone() g), '^kind "item": 1 roles that may read its items were dropped: OID [0-9]+; name all readers by configure_kind[(]''item'', readers => ''{...}''[)], or none: unset_kind_options[(]''item'', ''readers''[)]$', 'the warnings say so, with what to do');
+SELECT matches((SELECT string_agg(g, '|') FROM pg_temp.gone() g), '^kind "item": 1 role that may read its items was dropped: OID [0-9]+; name all readers by configure_kind[(]''item'', readers => ''{...}''[)], or none: unset_kind_options[(]''item'', ''readers''[)]$', 'the warnings say so, with what to do');
 CREATE FUNCTION pg_temp.dumped() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	condition CONSTANT text := (SELECT c.condition FROM pg_extension e, unnest(e.extconfig, e.extcondition) c(id, condition)

@@ -27,7 +27,7 @@ SELECT f, '{payload_viewer}'::text[] FROM unnest('{request_payload,read_payload}
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{allow_payload,disallow_payload,request_payload_as_owner,read_payload_as_owner,may_read_payload,on_behalf_of}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{advice,shown_time,nodes_for,seen_running,limits_of,raise_limit,full_limits,stops,obstacles,on_one_line,remedy,fate_of,why_running,why_stopped,queue_before,locked_by,why_no_grab,
+SELECT f, '{}'::text[] FROM unnest('{plural,check_allowing,brought_functions,advice,shown_time,nodes_for,seen_running,limits_of,raise_limit,full_limits,stops,obstacles,on_one_line,remedy,fate_of,why_running,why_stopped,queue_before,locked_by,why_no_grab,
 	why_not_started,why_ended,add_whys}'::text[]) f
 UNION ALL
 SELECT 'set_outcome', '{producer,worker}'::text[]

@@ -94,7 +94,7 @@ UPDATE twtasks.node SET next_tick = clock_timestamp() + interval '1 hour' WHERE 
 
 -- Nodes of which none leads.
 UPDATE twtasks.node SET started = clock_timestamp() - interval '11 seconds' WHERE incarnation = pg_temp.node();
-SELECT is(pg_temp.warned(), 'nobody leads: 1 sidecars live, and none of them leads', 'no leader');
+SELECT is(pg_temp.warned(), 'nobody leads: 1 sidecar lives, and does not lead', 'no leader');
 UPDATE twtasks.node SET leads = true WHERE incarnation = pg_temp.node();
 SELECT is(pg_temp.warned(), NULL, 'a leader');
 

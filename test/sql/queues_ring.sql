@@ -9,6 +9,9 @@
 \set SHOW_CONTEXT never
 \set next 'NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL'
 SELECT current_database() AS home \gset
+-- Queues of its own, before the others take all.
+SELECT twtasks.configure_bucket('a');
+CALL twtasks_internal.next_triggers('{default,a}', 10, 0, :next) \gset
 CREATE DATABASE regress_twtasks_queues;
 \c regress_twtasks_queues
 SET client_min_messages = warning;
@@ -41,7 +44,6 @@ SELECT count(*) FROM twtasks_internal.sweep_tasks(:'last', 10);
 -- sees the other's triggers.
 \c :home
 CALL twtasks_internal.next_triggers('{a}', 10000, 0, :next) \gset
-SELECT twtasks.configure_bucket('a');
 SELECT result FROM twtasks.add_task('HOME', bucket => 'a');
 CALL twtasks_internal.next_triggers('{a}', 10, 0, :next) \gset
 \echo :types
