@@ -23,6 +23,7 @@ static const char summary_sql[] =
 " (SELECT count(*) FROM twtasks.nodes n WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease) AS nodes,"
 " m.at AS counted, extract(epoch FROM m.age)::integer AS counted_seconds_ago, m.waiting, m.submitted, m.processing, m.errors, m.held,"
 " m.capped, m.stuck, extract(epoch FROM twtasks.clock() - m.oldest_submitted)::integer AS oldest_seconds,"
+" (SELECT coalesce(l.in_per_min, 0) FROM twtasks.type_loads(max_types => 1) l WHERE l.type IS NULL) AS added_per_minute,"
 " f.started_per_minute, f.done_per_minute, f.failed_per_minute, f.retried_per_minute"
 " FROM twtasks.adoption_state a LEFT JOIN twtasks.monitor m ON true"
 " CROSS JOIN (SELECT" SQL_PER_MINUTE("l.started") "AS started_per_minute," SQL_PER_MINUTE("l.done") "AS done_per_minute,"
@@ -112,13 +113,12 @@ print_counts(const PGresult *summary)
 	puts("");
 }
 
-/* The last five minutes; nothing if no sidecar has told of them. */
+/* The last five minutes; tries only if a sidecar has told of them. */
 static void
 print_rates(const PGresult *summary)
 {
-	if (show_value(summary, 0, "started_per_minute") == NULL)
-		return;
 	fputs("per minute:   ", stdout);
+	print_count(summary, "added", "added_per_minute");
 	print_count(summary, "started", "started_per_minute");
 	print_count(summary, "done", "done_per_minute");
 	print_count(summary, "failed", "failed_per_minute");

@@ -5,6 +5,7 @@ use strict;
 use warnings FATAL => 'all';
 
 use File::Basename;
+use File::Copy;
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -235,6 +236,27 @@ is(completed('li'), 'list life limit', 'bash completes verbs');
 is(completed('list', '--type', 'FAI'), 'FAILS\\|ACME', 'bash completes types, and quotes them');
 is(completed('show', substr($failed, 0, 9)), $failed, 'bash completes ids');
 
+SKIP:
+{
+	skip 'zsh is not installed', 3 unless grep { -x "$_/zsh" } split /:/, $ENV{PATH};
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+
+	copy(dirname(__FILE__) . "/../../tools/completion.zsh", "$directory/_twtasksctl") || die "could not copy: $!";
+	local $ENV{PATH} = dirname(TwTasks::Ctl::program()) . ":$ENV{PATH}";
+	local $ENV{PGHOST} = $node->host;
+	local $ENV{PGPORT} = $node->port;
+	local $ENV{PGDATABASE} = 'postgres';
+	foreach ([ 'twtasksctl sta', 'twtasksctl status', 'verbs' ],
+		[ 'twtasksctl list --type FAI', 'twtasksctl list --type FAILS\\|ACME', 'types, and quotes them' ],
+		[ 'twtasksctl show ' . substr($failed, 0, 9), "twtasksctl show $failed", 'ids' ])
+	{
+		my ($typed, $wanted, $name) = @$_;
+		my ($out, $err) = run_command([ 'timeout', '120', 'zsh', '-f', TwTasks::Ledger::handler('complete.zsh'), $directory, $typed ]);
+
+		is($out =~ s/ *$//r, $wanted, "an interactive zsh completes $name") || diag($err);
+	}
+}
+
 # ---- names that programs rely on ----
 
 my %names = (
@@ -273,12 +295,14 @@ is($sidecar->stop, 0, 'the sidecar stops in order');
 # ---- rates, and no leader ----
 
 $node->value('TRUNCATE twtasks.flow');
+$node->add_task('LATER', run_after => '2100-01-01');
 my $quiet = $ctl{viewer}->json(4, ['status']);
 is($quiet->{leader}, undef, 'nobody leads');
 is($quiet->{started_per_minute}, undef, 'no rates before a sidecar has told of a minute');
 ($text) = $ctl{viewer}->ends(4, ['status']);
 like($text, qr/0 nodes, no leader /, 'nobody leads, in words');
-unlike($text, qr/per minute/, 'no rates in words either');
+like($text, qr/^per minute:   added \S+ *$/m, 'no rates in words either, but what was added');
+cmp_ok($quiet->{added_per_minute}, '>', 0, 'status: added per minute');
 # Two nodes told of three minutes each.
 $node->value("SELECT twtasks_internal.note_flow(n, twtasks.clock() - m * interval '1 minute', 60000, '{default}', '{RATED}', ARRAY[30, 15, 3, 6, 9, 0, 0],"
 		. ' array_fill(NULL::bigint, ARRAY[21]), array_fill(NULL::bigint, ARRAY[21])) FROM generate_series(-2, -1) n, generate_series(1, 3) m');
@@ -286,5 +310,5 @@ my $rates = $ctl{viewer}->json(4, ['status']);
 cmp_ok(abs($rates->{"$_->[0]_per_minute"} - $_->[1]), '<', $_->[1] / 5, "status: $_->[0] per minute")
 	foreach [ started => 60 ], [ done => 30 ], [ failed => 18 ], [ retried => 18 ];
 ($text) = $ctl{viewer}->ends(4, ['status']);
-like($text, qr/^per minute:   started \S+   done \S+   failed \S+   retried \S+/m, 'in words');
+like($text, qr/^per minute:   added \S+   started \S+   done \S+   failed \S+   retried \S+/m, 'in words');
 done_testing();
