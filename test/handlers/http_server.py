@@ -2,7 +2,7 @@
 """http_server.py RECORD [CERTIFICATE KEY [GATE]] -- an HTTP server of the tests, that
 behaves and misbehaves as it is told.
 
-Listens on a free port of 127.0.0.1, prints it, and ends at the end of its
+Listens on the port HTTP_PORT of 127.0.0.1, or a free one, prints it, and ends at the end of its
 stdin.  Waits at the fifo GATE before it makes a connection secure, and writes
 "waits" to RECORD.gate before that.  Appends each request that was read to RECORD as a line of JSON.  Its
 answer is set by the request's body, a JSON object, or by the query of its URL,
@@ -157,7 +157,7 @@ def serve(connection, number):
 
 
 def listen():
-    listener = socket.create_server(("127.0.0.1", 0), backlog=200)
+    listener = socket.create_server(("127.0.0.1", int(os.environ.get("HTTP_PORT", "0"))), backlog=200)
     print(listener.getsockname()[1], flush=True)
     number = 0
     while True:

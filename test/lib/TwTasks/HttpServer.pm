@@ -12,7 +12,8 @@ use PostgreSQL::Test::Utils;
 use TwTasks::Ledger;
 
 # With tls => NAME it has a certificate for that name, signed by itself; with
-# gate => FIFO besides it waits there before it makes a connection secure.
+# gate => FIFO besides it waits there before it makes a connection secure.  port => N:
+# not a free port, but that one.
 sub start
 {
 	my ($class, %options) = @_;
@@ -22,6 +23,7 @@ sub start
 
 	push @arguments, $self->make_certificate($options{tls}) if $options{tls};
 	push @arguments, $options{gate} if $options{gate};
+	local $ENV{HTTP_PORT} = $options{port} // 0;
 	$self->{scheme} = $options{tls} ? 'https' : 'http';
 	PostgreSQL::Test::Utils::append_to_file("$directory/record", '');
 	$self->{pid} = open2($self->{out}, $self->{in},
