@@ -21,7 +21,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds bench bench-peers bench-schedule bench-views bench-clean bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives bench bench-peers bench-schedule bench-views bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -136,6 +136,12 @@ campaign-events: install ## ten minutes of random kills, while processes add ord
 campaign-kinds: install ## ten minutes of random kills, while a third party fails in every way
 	@scripts/campaign-kinds $(CAMPAIGN)
 
+campaign-notify: install ## receivers of incidents that are down, and sidecars that are gone, in real time
+	@scripts/campaign-notify $(CAMPAIGN)
+
+campaign-lives: install ## 10,000 random lives of tasks, against life() and task_at()
+	@TWT_TEST_LIVES=$(or $(LIVES),10000) scripts/check test/pgtap/lives_ring.sql
+
 bench: install ## measures, on a server of its own
 	@bench/run
 
@@ -147,6 +153,18 @@ bench-schedule: install ## measures how late due tasks start, beside a million t
 
 bench-views: install ## measures the views that people look at, beside millions of tasks
 	@bench/views
+
+bench-large: install ## measures views, why() and twtasksctl beside millions of tasks
+	@bench/large
+
+bench-what-if: install ## measures what_if_limit() against what happens
+	@bench/what-if
+
+bench-attempts: install ## measures what a try costs the server, by its result
+	@bench/attempts
+
+bench-burn-pair: install ## measures burn-downs of two builds or configurations in pairs
+	@bench/burn-pair
 
 bench-counters: sidecar ## measures what the counters of a sidecar cost for each task
 	@bench/counters
