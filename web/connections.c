@@ -40,6 +40,8 @@ struct Connection
 	int			fd;
 	HttpPeer	peer;
 	Peer		client;			/* its address, or that of all proxies */
+	HttpTls    *tls;			/* NULL: it speaks plainly */
+	bool		is_identified;
 	LoopTimer  *timer;			/* its deadline */
 	void	   *request;		/* NULL: not busy */
 	bool		has_token;		/* its request, which is not ended for others */
@@ -241,6 +243,22 @@ connection_peer(const Connection *connection)
 }
 
 void
+connection_begin_tls(Connection *connection, HttpTls *tls, void *session)
+{
+	connection->tls = http_tls_share(tls);
+	http_tls_begin(tls, session);
+}
+
+void
+connection_identify(Connection *connection, void *session)
+{
+	if (connection->tls == NULL || connection->is_identified)
+		return;
+	connection->is_identified = true;
+	connection->peer.common_name = http_tls_common_name(session);
+}
+
+void
 connection_line(Connection *connection)
 {
 	if (connection->is_kept && !connection->is_ending)
@@ -289,6 +307,7 @@ connection_remove(Connection *connection)
 	connection->connections->n -= !connection->is_ending;
 	dlist_delete(&connection->node);
 	loop_timer_free(connection->timer);
+	http_tls_free(connection->tls);
 	pfree(connection->peer.groups);
 	pfree(connection->peer.common_name);
 	pfree(connection);

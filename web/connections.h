@@ -28,6 +28,7 @@
 #define TWT_CONNECTIONS_H
 
 #include "base/loop.h"
+#include "web/http_tls.h"
 #include "web/peer.h"
 
 struct sockaddr;
@@ -78,6 +79,12 @@ extern void connection_end(Connection *connection);
 extern void connection_remove(Connection *connection);
 
 extern const HttpPeer *connection_peer(const Connection *connection);
+
+/* The connection speaks TLS, by a session of GnuTLS. */
+extern void connection_begin_tls(Connection *connection, HttpTls *tls, void *session);
+
+/* Looks at the certificate of the client, once; the session is past its beginning. */
+extern void connection_identify(Connection *connection, void *session);
 
 /* The first line of a request has come. */
 extern void connection_line(Connection *connection);

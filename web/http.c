@@ -137,6 +137,15 @@ http_set_tokens(Http *http, char *const *tokens)
 }
 
 void
+http_set_tls(Http *http, HttpTls *tls)
+{
+	if (tls == NULL)
+		return;
+	http_tls_free(http->tls);
+	http->tls = http_tls_share(tls);
+}
+
+void
 http_set_hosts(Http *http, bool are_checked, char *const *hosts)
 {
 	http->checks_hosts = are_checked;
@@ -219,6 +228,7 @@ http_close(Http *http)
 	while (!slist_is_empty(&http->refusals))
 		pfree(slist_container(HttpRefusals, node, slist_pop_head_node(&http->refusals)));
 	loop_timer_free(http->streams_idle);
+	http_tls_free(http->tls);
 	http_counts_free(http->counts);
 	pfree(http);
 }

@@ -25,6 +25,7 @@
 
 #include "base/address.h"
 #include "base/loop.h"
+#include "web/http_tls.h"
 #include "web/peer.h"
 
 typedef struct Http Http;
@@ -83,6 +84,12 @@ extern void http_set_tokens(Http *http, char *const *tokens);
 
 /* Listens on a Unix socket too: see local_socket.h.  Call it before http_limit(). */
 extern void http_listen_unix(Http *http, const char *path);
+
+/*
+ * Speaks TLS on the address, and shares tls.  The first call stands right behind
+ * http_open(); a later one is for new connections, and NULL then changes nothing.
+ */
+extern void http_set_tls(Http *http, HttpTls *tls);
 
 /*
  * Whether requests for other hosts get 421: see http_is_our_host() and

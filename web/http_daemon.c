@@ -20,8 +20,19 @@
 
 #define IDLE_SECONDS 30
 #define CONNECTION_BYTES (16 * 1024)
+#define MORE_OPTIONS 4
+
+static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 /* ---- libmicrohttpd ---- */
+
+static void *
+tls_session(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	return info != NULL ? info->tls_session : NULL;
+}
 
 static HttpRequest *
 new_request(HttpListener *listener, struct MHD_Connection *connection)
@@ -33,6 +44,7 @@ new_request(HttpListener *listener, struct MHD_Connection *connection)
 	request->listener = listener;
 	request->connection = connection;
 	request->held = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	connection_identify(request->held, tls_session(connection));
 	request->peer = *connection_peer(request->held);
 	request->since_us = loop_now_us(http->loop);
 	http->nrequests++;
@@ -146,11 +158,15 @@ on_connection(void *arg, struct MHD_Connection *connection, void **held,
 	HttpListener *listener = arg;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+	{
 		connection_remove(*held);
-	else
-		*held = connections_add(listener->connections,
+		return;
+	}
+	*held = connections_add(listener->connections,
 								MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
 								MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+	if (listener->tls != NULL)
+		connection_begin_tls(*held, listener->http->tls, tls_session(connection));
 }
 
 /* Returns the state of the request, which there is none of yet. */
@@ -190,10 +206,41 @@ on_ready(void *arg, int ready)
 
 /* ---- listening ---- */
 
+static void
+set_option(struct MHD_OptionItem *item, enum MHD_OPTION option, const char *value)
+{
+	item->option = option;
+	item->value = 0;
+	item->ptr_value = unconstify(char *, value);
+}
+
+/* Writes the options of TLS; false: there is none. */
+static bool
+begin_tls(HttpListener *listener, struct MHD_OptionItem *options)
+{
+	HttpTls    *tls = listener->local == NULL ? listener->http->tls : NULL;
+
+	http_tls_free(listener->tls);
+	listener->tls = tls != NULL ? http_tls_share(tls) : NULL;
+	if (tls != NULL)
+	{
+		set_option(options++, MHD_OPTION_HTTPS_MEM_CERT, http_tls_certificate(tls));
+		set_option(options++, MHD_OPTION_HTTPS_MEM_KEY, http_tls_key(tls));
+		set_option(options++, MHD_OPTION_HTTPS_PRIORITIES, priorities);
+	}
+	set_option(options, MHD_OPTION_END, NULL);
+	return tls != NULL;
+}
+
 static struct MHD_Daemon *
 start_daemon(HttpListener *listener, int fd)
 {
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+	struct MHD_OptionItem more[MORE_OPTIONS];
+	unsigned int flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+
+	if (begin_tls(listener, more))
+		flags |= MHD_USE_TLS;
+	return MHD_start_daemon(flags,
 							0, on_address, listener, request_hook, listener,
 							MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 							MHD_OPTION_LISTEN_SOCKET, fd,
@@ -205,6 +252,7 @@ start_daemon(HttpListener *listener, int fd)
 							MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) CONNECTION_BYTES,
 							MHD_OPTION_STRICT_FOR_CLIENT, 1,
 							MHD_OPTION_UNESCAPE_CALLBACK, unescape_hook, NULL,
+							MHD_OPTION_ARRAY, more,
 							MHD_OPTION_END);
 }
 
@@ -225,7 +273,7 @@ start_listening(HttpListener *listener)
 	listener->daemon = start_daemon(listener, fd);
 	if (listener->daemon == NULL)
 	{
-		log_line(TWT_LOG_ERROR, "http", "could not start the server: out of memory; will try again");
+		log_line(TWT_LOG_ERROR, "http", "could not start the server: no memory, or no TLS; will try again");
 		if (listener->local != NULL)
 			local_socket_remove(listener->local);
 		close(fd);
@@ -294,6 +342,7 @@ http_listener_free(HttpListener *listener)
 		local_socket_free(listener->local);
 	if (listener->daemon != NULL)
 		MHD_stop_daemon(listener->daemon);
+	http_tls_free(listener->tls);
 	loop_timer_free(listener->timer);
 	connections_free(listener->connections);
 	pfree(listener);

@@ -49,6 +49,7 @@ typedef struct HttpListener
 	Http	   *http;
 	Address		address;
 	LocalSocket *local;			/* NULL: listens on the address */
+	HttpTls    *tls;			/* that libmicrohttpd started with, or NULL */
 	struct MHD_Daemon *daemon;	/* NULL: does not listen yet */
 	LoopIo	   *io;
 	LoopTimer  *timer;			/* the next MHD_run(), or attempt to listen */
@@ -63,6 +64,7 @@ struct Http
 	char	   *const *tokens;
 	bool		checks_hosts;
 	char	   *const *hosts;
+	HttpTls    *tls;			/* for new connections, or NULL */
 	HttpCounts *counts;
 	slist_head	routes;
 	slist_head	refusals;
