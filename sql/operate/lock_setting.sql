@@ -48,8 +48,8 @@ END $$;
  * Returns
  *		is_unchanged	whether its time of change is seen
  *		changed_at		that time: changed_at of policies, buckets and limits, since of a
- *						pause, and for a schedule the last entry in twtasks.schedule_audit;
- *						NULL: there is no such setting
+ *						pause, and for a schedule the last entry in twtasks.schedule_audit,
+ *						or the year 1970 if no entry is kept; NULL: there is no such setting
  *
  * Errors
  *		22023			no such kind, or a limit without scope
@@ -74,8 +74,8 @@ BEGIN
 		WHEN 'type' THEN (SELECT t.changed_at FROM twtasks.type_policy t WHERE t.pattern = name)
 		WHEN 'bucket' THEN (SELECT b.changed_at FROM twtasks.bucket_policy b WHERE b.name = lock_setting.name)
 		WHEN 'limit' THEN (SELECT l.changed_at FROM twtasks.limit_rule l WHERE l.pattern = name AND l.scope = lock_setting.scope)
-		WHEN 'schedule' THEN (SELECT max(a.at) FROM twtasks.schedule_audit a
-							  WHERE a.name = lock_setting.name AND EXISTS (SELECT FROM twtasks.schedule s WHERE s.name = a.name))
+		WHEN 'schedule' THEN (SELECT coalesce((SELECT max(a.at) FROM twtasks.schedule_audit a WHERE a.name = s.name), 'epoch')
+							  FROM twtasks.schedule s WHERE s.name = lock_setting.name)
 		ELSE (SELECT p.since FROM twtasks.pause p WHERE p.name = lock_setting.name AND kind = 'paused ' || p.kind) END;
 	is_unchanged := changed_at IS NOT DISTINCT FROM seen;
 	IF reason IS NOT NULL THEN

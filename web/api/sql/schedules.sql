@@ -9,7 +9,7 @@ SELECT json_build_object(
 			(SELECT coalesce(json_agg(json_build_object('occurrence', c.occurrence, 'local_time', c.local_time) ORDER BY c.occurrence), '[]')
 			 FROM twtasks.cron_preview(l.cron, (SELECT twtasks.clock()), l.time_zone, 5) c
 			 WHERE l.next_run IS NOT NULL AND l.problem IS NULL) AS next,
-			(SELECT max(a.at) FROM twtasks.schedule_audit a WHERE a.name = l.name) AS changed_at
+			coalesce((SELECT max(a.at) FROM twtasks.schedule_audit a WHERE a.name = l.name), 'epoch') AS changed_at
 		FROM listed l WHERE l.place <= coalesce($3::integer, 50)) r),
 	'cursor', (SELECT l.name FROM listed l
 		WHERE l.place = coalesce($3::integer, 50) AND EXISTS (SELECT FROM listed m WHERE m.place > l.place)))::text AS body
