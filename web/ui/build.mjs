@@ -10,7 +10,7 @@ await build({
 	bundle: true,
 	minify: true,
 	charset: 'utf8',
-	format: 'esm',
+	format: 'iife',
 	target: ['es2022'],
 	jsx: 'automatic',
 	jsxImportSource: 'preact',

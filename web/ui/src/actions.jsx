@@ -7,13 +7,13 @@ import { shell } from './format.js';
 
 // What may be done to tasks: of which statuses, and in words.
 export const ACTIONS = {
-	resume: { from: ['ERROR'], says: 'Resume', done: 'run again' },
+	resume: { from: ['ERROR', 'WAITING'], says: 'Resume', done: 'run again' },
 	reschedule: { from: ['WAITING'], says: 'Reschedule', done: 'run at another time', time: true },
 	hold: { from: ['WAITING', 'SUBMITTED', 'ERROR'], says: 'Hold', done: 'wait until somebody releases them' },
 	release: { from: ['HELD'], says: 'Release', done: 'run', time: true },
 	cancel: { from: ['WAITING', 'SUBMITTED', 'HELD'], says: 'Cancel', done: 'end as CANCELLED' },
 	fail: { from: ['ERROR'], says: 'Fail', done: 'end as FAILED' },
-	reopen: { from: ['FAILED'], says: 'Reopen', done: 'run again', time: true },
+	reopen: { from: ['FAILED', 'CANCELLED'], says: 'Reopen', done: 'run again', time: true },
 };
 
 const MOST = 5000;	// of one change
@@ -26,7 +26,7 @@ export function Refused({ problem }) {
 }
 
 // The one frame of all changes.  send() is called with the reason; its answer goes to onDone.
-export function Change({ title, verb, lead, send, done, onClose, children, ready = true, danger }) {
+export function Change({ title, verb, lead, send, done, onClose, children, ready = true, danger, needsReason = true }) {
 	const [reason, setReason] = useState('');
 	const [busy, setBusy] = useState(false);
 	const [problem, setProblem] = useState(null);
@@ -52,11 +52,11 @@ export function Change({ title, verb, lead, send, done, onClose, children, ready
 			<form onSubmit={submit}>
 				{lead && <p>{lead}</p>}
 				{children}
-				<Reason value={reason} onInput={setReason} />
+				{needsReason && <Reason value={reason} onInput={setReason} />}
 				<Refused problem={problem} />
 				<footer>
 					<button type="button" onClick={() => onClose()}>Leave it</button>
-					<button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || !ready || !reason.trim()}>{busy ? 'Working …' : verb}</button>
+					<button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || !ready || (needsReason && !reason.trim())}>{busy ? 'Working …' : verb}</button>
 				</footer>
 			</form>
 		</Dialog>
@@ -79,7 +79,7 @@ export function ChangeButton({ label, role = 'operator', class: name, describe, 
 
 function When({ value, onInput }) {
 	return (
-		<Field label="Run at" hint="Your local time. Empty: now.">
+		<Field label="Run at" hint="In your local time. Empty: now.">
 			<input type="datetime-local" step="1" value={value} onInput={(e) => onInput(e.currentTarget.value)} />
 		</Field>
 	);
@@ -109,6 +109,8 @@ export function TaskAction({ task, action, verb, title, class: name, lead, body 
 
 // ---- many tasks ----
 
+const count_of = (groups, results) => (groups ?? []).filter((g) => results.test(g.result)).reduce((sum, g) => sum + g.tasks, 0);
+
 // The preview is a dry run of the very same change; the real one must meet its count.
 export function BulkChange({ action, filter, ids, what, onClose }) {
 	const [preview, setPreview] = useState(null);
@@ -116,24 +118,25 @@ export function BulkChange({ action, filter, ids, what, onClose }) {
 	const [at, setAt] = useState('');
 	const a = ACTIONS[action];
 	const takesTime = Boolean(a.time);
-	const body = (more) => ({ action, filter, ...(takesTime ? { run_after: iso(at) } : {}), ...more });
+	const statuses = filter.status ? { status: filter.status.split(',') } : {};
+	const body = (more) => ({ action, filter: { ...filter, ...statuses }, ...(takesTime ? { run_after: iso(at) } : {}), ...more });
 
 	useEffect(() => {
 		call('POST', 'changes', body({ dry_run: true, max_tasks: MOST, ...(ids ? { ids } : {}) })).then(setPreview, setProblem);
 	}, []);
 	const first = preview?.first ?? [];
-	const would = preview?.tasks ?? 0;
 	const groups = preview?.groups ?? [];
+	const would = count_of(groups, /^would_/);
 
 	return (
 		<Change
 			title={`${a.says}: ${what}`} verb={preview ? `${a.says} ${count(would, 'task')}` : a.says} ready={Boolean(preview) && would > 0}
 			danger={action === 'cancel' || action === 'fail'} onClose={onClose}
 			done={(answer) => {
-				const n = (answer.groups ?? []).filter((g) => g.result === 'changed' || g.result === 'requested').reduce((sum, g) => sum + g.tasks, 0);
+				const n = count_of(answer.groups, /^(changed|requested)$/);
 				return `${a.says}: ${count(n, 'task')} changed${would > n ? `, ${number(would - n)} not: others had changed them` : ''}.`;
 			}}
-			send={(reason) => call('POST', 'changes', body({ reason, dry_run: false, max_tasks: MOST, expect: would, ids: preview.ids }))}
+			send={(reason) => call('POST', 'changes', body({ reason, dry_run: false, max_tasks: MOST, ids: preview.ids, ...(ids || preview.is_capped ? {} : { expect: preview.tasks }) }))}
 		>
 			<Refused problem={problem} />
 			{!preview && !problem && <p class="quiet" role="status">Trying it, and rolling it back …</p>}
@@ -141,7 +144,7 @@ export function BulkChange({ action, filter, ids, what, onClose }) {
 				<div class="preview">
 					<p><strong>{count(would, 'task')}</strong> would {a.done}{preview.is_capped && ', the most for one change: do it again for the rest'}.</p>
 					<ul class="plain-list">
-						{groups.slice(0, 8).map((t) => <li key={t.type + t.from_status + t.result}><strong>{number(t.tasks)}</strong> {t.type} <Status is={t.from_status} />{t.result !== 'would_change' && <> <Tag tone="warn">{t.result}</Tag></>}</li>)}
+						{groups.slice(0, 8).map((t) => <li key={t.type + t.from_status + t.result}><strong>{number(t.tasks)}</strong> {t.type} <Status is={t.from_status} />{!/^would_/.test(t.result) && <> <Tag tone="warn">{t.result}</Tag></>}</li>)}
 						{groups.length > 8 && <li class="quiet">and {number(groups.length - 8)} more groups</li>}
 					</ul>
 					{first.length > 0 && (

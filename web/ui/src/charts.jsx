@@ -103,7 +103,7 @@ export function Heat({ buckets }) {
 	const shade = (n) => (n ? Math.ceil((4 * Math.log(n + 1)) / Math.log(most + 1)) : 0);
 	const short = (n) => (n >= 1e6 ? `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)}M` : n >= 1e4 ? `${Math.round(n / 1e3)}k` : number(n));
 
-	if (!used.length) return <p class="empty">No task can run.</p>;
+	if (!used.length) return <p class="empty">{buckets.length ? 'No task can run.' : 'The tasks are not counted by priority.'}</p>;
 	return (
 		<div class="scroll" tabindex="0" role="region" aria-label="waiting tasks by bucket and priority">
 			<table class="heat">

@@ -166,9 +166,9 @@ function Answer({ of: i }) {
 		fault = `This is not JSON: ${e.message}`;
 	}
 	return (
-		<ChangeButton role="viewer" label="Answer …" class="primary" describe={`answer ${i.identifier}`} title={`Answer ${i.identifier}`} verb="Answer" ready={!fault} done={`${i.identifier} is answered.`}
+		<ChangeButton needsReason={false} label="Answer …" class="primary" describe={`answer ${i.identifier}`} title={`Answer ${i.identifier}`} verb="Answer" ready={!fault} done={`${i.identifier} is answered.`}
 			lead="An item has one outcome, ever."
-			send={(reason) => call('POST', address(['to-do', i.kind, i.identifier]), { data: value, reason })}>
+			send={() => call('POST', address(['to-do', i.kind, i.identifier]), { data: value })}>
 			<Field label="Answer, as JSON" hint={fault ?? 'As the decide function of the kind takes it.'}><textarea class="mono" rows="6" spellcheck={false} value={text} onInput={(e) => set(e.currentTarget.value)} /></Field>
 		</ChangeButton>
 	);

@@ -89,7 +89,7 @@ export function Machine({ of: { states = [], transitions = [] }, now }) {
 						const p = at.get(s.name);
 						return <g key={s.name} class={`${s.what}${s.name === now ? ' now' : ''}`}><rect x={p.x} y={p.y} width={W} height={H} rx={s.what === 'step' ? 7 : 17} /><text x={p.x + W / 2} y={p.y + 21} text-anchor="middle">{s.name === now ? '▸ ' : ''}{s.name}</text></g>;
 					})}
-					{routes.map((r) => r.texts.map((t) => <text key={r.key + t.text} class="edge-text" x={t.x} y={t.y} text-anchor={t.start ? 'start' : 'middle'}>{t.text}</text>))}
+					{routes.map((r) => r.texts.map((t) => <text key={r.key + t.text} class="edge-text" x={t.x} y={t.y} text-anchor={t.start ? 'start' : 'middle'}>{t.text.replaceAll('_', ' ')}</text>))}
 				</svg>
 			</div>
 			<details>

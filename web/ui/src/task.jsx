@@ -12,12 +12,13 @@ const BAD = /error|failed|unknown|expired|late/;
 
 function Why({ why }) {
 	if (!why) return null;
+	const queued = why.status === 'SUBMITTED' && why.place !== null;
 	return (
 		<Panel>
 			<p class="sentence">{why.sentence}</p>
-			{(why.place !== null && why.place !== undefined || why.starts) && (
+			{(queued || why.starts) && (
 				<p class="meta">
-					{why.place !== null && why.place !== undefined && <>{number(why.place)}{why.place_capped ? ' or more' : ''} before it. </>}
+					{queued && <>{number(why.place)}{why.place_capped ? ' or more' : ''} before it. </>}
 					{why.starts && <>It starts <Time at={why.starts} />.</>}
 				</p>
 			)}
@@ -116,14 +117,15 @@ function Payload({ task }) {
 	useStore(me);
 	useHold(open);
 	if (!may('payload')) return null;
-	const text = shown && (shown.text ?? (shown.data !== undefined && shown.data !== null ? (typeof shown.data === 'string' ? shown.data : JSON.stringify(shown.data, null, 2)) : shown.base64 ?? JSON.stringify(shown, null, 2)));
+	// As text from the database, since JavaScript would change long numbers.
+	const text = shown && (shown.payload ?? shown.data ?? 'It has no data and no payload.');
 	return (
 		<Panel title="Payload" aside={<button type="button" class="small" onClick={() => set(true)}>{shown ? 'Read it again' : 'Read it'} …</button>}>
 			{shown ? <><pre tabindex="0" aria-label="payload">{text}</pre><p class="meta">This read is recorded. <Copy text={text} label="the payload" /></p></> : <p class="quiet">Each read is recorded with your name and reason.</p>}
 			{open && (
 				<Change title="Read the payload" verb="Read it" done="The payload was read; the read is recorded." onClose={() => set(false)}
 					lead="Your name, the time and the reason are recorded before it is shown, also if you may not read it."
-					send={async (reason) => setShown(await call('POST', address(['tasks', task.id, 'payload']), { reason, as: 'json' }))} />
+					send={async (reason) => setShown(await call('POST', address(['tasks', task.id, 'payload']), { reason, as: 'text' }))} />
 			)}
 		</Panel>
 	);

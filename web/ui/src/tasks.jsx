@@ -78,7 +78,7 @@ function ActionBar({ params, rows, chosen, unchoose }) {
 	useHold(chosen.size > 0);
 	if (!may('operator') || !rows.length || !names.length) return null;
 	// The walk of a change needs a type; "*" means all.
-	const chosenFilter = { type: types.length === 1 ? types[0] : '*' };
+	const chosenFilter = { type: types.length === 1 ? types[0] : '*', status: ACTIONS[asks]?.from.join(',') };
 	return (
 		<div class={`action-bar${chosen.size ? ' is-chosen' : ''}`} role="group" aria-label="change tasks">
 			<strong>{chosen.size ? `${count(chosen.size, 'task')} chosen` : 'All that match'}</strong>

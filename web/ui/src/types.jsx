@@ -8,10 +8,14 @@ import { TYPE_COLUMNS } from './overview.jsx';
 import { Dialog, Empty, Facts, Field, Link, Meter, Page, Panel, Table, Tag, Time } from './parts.jsx';
 import { go, to } from './route.js';
 
-const LIMIT = ['concurrency', 'stretch', 'stretch_priority', 'rate', 'per', 'burst'];
+const present = (row, names) => Object.fromEntries(names.filter((name) => row[name] !== null).map((name) => [name, row[name]]));
 
 // All that the limit has: what a change leaves out would be unset.
-const whole = (limit) => Object.fromEntries(LIMIT.filter((name) => limit[name] !== null && limit[name] !== undefined).map((name) => [name, limit[name]]));
+const whole = (limit) => ({
+	...present(limit, ['concurrency']),
+	...(limit.stretch ? present(limit, ['stretch', 'stretch_priority']) : {}),
+	...(limit.rate ? present(limit, ['rate', 'per', 'burst']) : {}),
+});
 
 // ---- limits ----
 

@@ -1,0 +1,163 @@
+// The main actions, by keyboard only; and what a viewer may not see.
+import { launch, open, serve, settled, tell, violations } from './browser.mjs';
+
+const ID = (n) => `00000000-0000-0000-0000-${String(n).padStart(12, '0')}`;
+const { server, base } = await serve(process.env.TWT_WEB);
+const browser = await launch();
+const { page, faults } = await open(browser, base, null);
+const key = (...names) => names.reduce((before, name) => before.then(() => page.keyboard.press(name)), Promise.resolve());
+const type = (text) => page.keyboard.type(text);
+
+// Tab moves to the control with that name.
+async function reach(name) {
+	for (let i = 0; i < 120; i++) {
+		const at = await page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+		if (at?.trim().startsWith(name)) return true;
+		await key('Tab');
+	}
+	throw new Error(`Tab does not reach ${name}`);
+}
+
+// Gives a reason in the dialog, and waits for the note that it is done.
+async function give(reason) {
+	const before = await page.locator('.notices li').count();
+
+	await page.waitForSelector('dialog[open]');
+	await page.waitForFunction(() => !document.querySelector('dialog .preview, dialog [role=status]') || document.querySelector('dialog .preview'));
+	for (let i = 0; i < 40 && !(await page.evaluate(() => document.activeElement.name === 'reason')); i++) await key('Tab');
+	await type(reason);
+	const found = await violations(page);
+	await key('Enter');
+	await page.waitForFunction((n) => document.querySelectorAll('.notices li').length > n || document.querySelector('dialog .trouble'), before);
+	const refused = await page.locator('dialog .trouble').allTextContents();
+	tell(!found, `${reason}: the dialog has no violation`, found);
+	tell(!refused.length, `${reason}: done`, refused.join(' '));
+	if (refused.length) await key('Escape');
+}
+
+// ---- login ----
+await page.goto(`${base}?page=errors`);
+await page.waitForSelector('.login input');
+tell(!(await violations(page)), 'the login has no violation');
+await type(`${process.env.TWT_OPERATOR}x`);
+await key('Enter');
+await page.waitForSelector('.login .trouble');
+tell(true, 'a token that is not known is refused');
+await page.waitForFunction(() => document.activeElement.tagName === 'INPUT' || document.querySelector('.login input').focus() === undefined);
+await key('Control+a');
+await type(process.env.TWT_OPERATOR);
+await key('Enter');
+await settled(page);
+tell(await page.title() === 'Errors · twtasks', 'the login leads to the page that was asked for', await page.title());
+const kept = await page.evaluate(() => ({ local: JSON.stringify(localStorage), cookie: document.cookie, address: location.href }));
+tell(!JSON.stringify(kept).includes(process.env.TWT_OPERATOR), 'the token is in no cookie, address or lasting place', JSON.stringify(kept));
+
+// ---- moving ----
+await key('g', 'o');
+await page.waitForFunction(() => document.title.startsWith('Overview'));
+await key('?');
+await page.waitForSelector('dialog[open] .keys');
+await key('Escape');
+tell(await page.locator('dialog').count() === 0, '? helps, Esc ends it');
+await key('/');
+await type(ID(1));
+await key('Enter');
+await page.waitForFunction(() => document.title.startsWith('PAYOUT'));
+await page.waitForSelector('.life li');
+tell(await page.locator('mark').count() > 0, '/ finds a task; errors of its tries differ in marked words');
+await reach('Resume');
+await key('Enter');
+await give('resumed by keyboard');
+
+// ---- rows ----
+await key('g', 't');
+await page.waitForFunction(() => document.title.startsWith('Tasks'));
+await page.waitForSelector('[data-row]');
+await page.goto(`${base}?page=tasks&status=ERROR&type=PAYOUT%7CACME&error=bank`);
+await page.waitForSelector('[data-row]');
+await key('j', 'j', 'k', 'x');
+tell(await page.locator('tr.chosen').count() === 1, 'j and k move, x chooses');
+await reach('Hold');
+await key('Enter');
+await give('held by keyboard');
+await reach('Fail');
+await key('Enter');
+await give('failed by keyboard');
+
+// ---- unknown outcomes ----
+await key('g', 'u');
+await page.waitForFunction(() => document.title.startsWith('Unknown'));
+await page.waitForSelector('article');
+tell((await page.locator('article').first().locator('.decide button').allTextContents()).join() === 'It happened,It did not happen', 'an unknown outcome has two buttons');
+await reach('It happened');
+await key('Enter');
+await give('it was paid');
+await page.waitForFunction(() => document.querySelectorAll('article').length === 2);
+await reach('It did not happen');
+await key('Enter');
+await give('it was not paid');
+
+// ---- incidents, limits, pauses ----
+await key('g', 'o');
+await page.waitForSelector('.incident');
+await reach('acknowledge');
+await key('Enter');
+await give('taken on by keyboard');
+await key('g', 'y');
+await page.waitForFunction(() => document.title.startsWith('Types'));
+await page.waitForSelector('main [data-row]');
+await reach('what if');
+await key('Enter');
+await page.waitForSelector('dialog[open]');
+await reach('Reckon');
+await key('Enter');
+await page.waitForSelector('dialog .sentence');
+tell(true, 'a limit is tried out');
+await key('Escape');
+await reach('set the limit PAYOUT');
+await key('Enter');
+await page.waitForSelector('dialog[open]');
+await page.locator('dialog input[type=number]').focus();
+await key('Control+a');
+await type('7');
+await give('limited by keyboard');
+await page.goto(`${base}?page=type&type=PAYOUT%7CACME`);
+await settled(page);
+await reach('pause');
+await key('Enter');
+await give('paused by keyboard');
+await key('g', 's');
+await page.waitForFunction(() => document.title.startsWith('Schedules'));
+await page.waitForSelector('main [data-row]');
+await reach('Run now');
+await key('Enter');
+await give('run by keyboard');
+tell(await page.locator('.notices li').count() === 2, 'no note of what was done goes away by itself');
+// The token that was wrong gave 401, which the browser notes.
+const loud = faults.filter((f) => !/401/.test(f));
+tell(!loud.length, 'no error, and no other host', loud.join('\n'));
+
+// ---- a viewer, and a page that is not seen ----
+const viewer = await open(browser, base, process.env.TWT_VIEWER);
+await viewer.page.clock.install();
+await viewer.page.goto(`${base}?page=task&id=${ID(2)}`);
+await settled(viewer.page);
+const buttons = await viewer.page.locator('main button').allTextContents();
+tell(buttons.every((text) => text === 'copy'), 'a viewer has no buttons that change', buttons.join());
+tell(!(await viewer.page.content()).includes('CANARY'), '... and sees no payload');
+let asked = 0;
+viewer.page.on('request', () => asked++);
+const hide = (is) => viewer.page.evaluate((hidden) => {
+	Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+	document.dispatchEvent(new Event('visibilitychange'));
+}, is);
+await hide(true);
+await viewer.page.waitForLoadState('networkidle');
+asked = 0;
+await viewer.page.clock.runFor(60000);
+tell(asked === 0, 'a page that is hidden asks for nothing', asked);
+await Promise.all([viewer.page.waitForResponse((r) => r.url().includes('/overview')), hide(false)]);
+tell(asked > 0, '... and asks when it is seen again');
+
+await browser.close();
+server.close();
