@@ -75,7 +75,7 @@ COMMENT ON VIEW twtasks.broken_event_objects IS 'Objects that break an invariant
  *
  *		Objects that stand still, and since when: those with a problem, those whose
  *		head waits for a person or a sidecar, and those whose queued events have no
- *		head.
+ *		head, among the listed objects and the objects of the first 20,000 events.
  *
  * Parameters
  *		most			about so many objects at most
@@ -98,8 +98,15 @@ AS $$
 		LIMIT most),
 	old AS (
 		SELECT q.stream, q.object, q.oldest, o.problem
-		FROM (SELECT e.stream, e.object, min(e.added) AS oldest FROM twtasks.event e, moment m
-			  WHERE e.added < m.ago GROUP BY e.stream, e.object) q
+		FROM (SELECT e.stream, e.object, min(e.added) AS oldest
+			  FROM (SELECT v.stream, v.object, v.added FROM twtasks.event v ORDER BY v.stream, v.object, v.seq LIMIT 20000) e, moment m
+			  WHERE e.added < m.ago GROUP BY e.stream, e.object
+			  UNION ALL
+			  SELECT l.stream, l.object, f.added
+			  FROM (SELECT DISTINCT w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.stream, w.object LIMIT most) l
+			  CROSS JOIN LATERAL (SELECT v.added FROM twtasks.event v
+				WHERE v.stream = l.stream AND v.object = l.object ORDER BY v.seq LIMIT 1) f, moment m
+			  WHERE f.added < m.ago) q
 		LEFT JOIN twtasks.event_object o ON o.stream = q.stream AND o.object = q.object
 		WHERE NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.head)
 		LIMIT most),

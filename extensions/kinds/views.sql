@@ -37,23 +37,59 @@ CREATE VIEW twtasks.kind_machines AS
 	SELECT r.kind, r.step, r.answer, r.does, r.next FROM twtasks_internal.kind_rule r;
 COMMENT ON VIEW twtasks.kind_machines IS 'The machines of all kinds: which answer of a step leads where';
 
-/* Each row is a reason why an identifier does not go on, or an invariant that is broken. */
-CREATE VIEW twtasks.broken_outcomes AS
-	SELECT o.kind, o.identifier,
-		   CASE WHEN o.decided IS NULL THEN format('what follows step "%s" fails: %s', o.step, o.problem)
-				ELSE 'what its outcome starts fails: ' || o.problem END AS broken,
-		   'do what the problem asks for: the sidecars try again every few seconds' AS hint
-	FROM twtasks.outcome o WHERE o.problem IS NOT NULL
+/*
+ * twtasks_internal.still_outcomes(most)
+ *
+ *		Identifiers that do not go on, with the reason and a remedy.  There may be very
+ *		many that are undecided, so warnings ask for the oldest ones.
+ *
+ * Parameters
+ *		most			for each reason of another table, and among so many of the oldest
+ *						undecided identifiers of each kind; NULL: all
+ */
+CREATE FUNCTION twtasks_internal.still_outcomes(
+	most bigint, OUT kind text, OUT identifier text, OUT broken text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+	WITH RECURSIVE named(kind) AS (
+		(SELECT o.kind FROM twtasks.outcome o WHERE o.decided IS NULL ORDER BY o.kind LIMIT 1)
+		UNION ALL
+		SELECT (SELECT o.kind FROM twtasks.outcome o WHERE o.decided IS NULL AND o.kind > n.kind ORDER BY o.kind LIMIT 1)
+		FROM named n WHERE n.kind IS NOT NULL),
+	-- No index has the types of tasks that are not queued: a step that waits is seen once it is due soon.
+	live AS (
+		SELECT q.id
+		FROM twtasks.kind k CROSS JOIN twtasks_internal.queued_buckets() b(bucket)
+		CROSS JOIN LATERAL (SELECT t.id FROM twtasks.task t WHERE t.queued AND t.bucket = b.bucket AND t.type = k.type LIMIT most) q
+		UNION ALL
+		SELECT w.id
+		FROM (SELECT t.id, t.type FROM twtasks.task t WHERE NOT t.queued ORDER BY t.next_event_time LIMIT most) w
+		WHERE w.type IN (SELECT k.type FROM twtasks.kind k))
+	(SELECT o.kind, o.identifier,
+			CASE WHEN o.decided IS NULL THEN format('what follows step "%s" fails: %s', o.step, o.problem)
+				 ELSE 'what its outcome starts fails: ' || o.problem END,
+			'do what the problem asks for: the sidecars try again every few seconds'
+	 FROM twtasks.outcome o WHERE o.problem IS NOT NULL LIMIT most)
 	UNION ALL
-	SELECT o.kind, o.identifier, format('step "%s" is %s: %s', o.step, t.status, t.error),
-		   CASE t.status WHEN 'ERROR' THEN 'look at the third party, then resume_task() or fail_task() its task, or decide_by_hand()'
-				ELSE 'a person holds its task, and may release_task() or cancel_task() it' END
-	FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
-	WHERE o.decided IS NULL AND o.problem IS NULL AND t.status IN ('ERROR', 'HELD') AND NOT t.queued AND t.next_event_time = 'infinity'
+	(SELECT o.kind, o.identifier, format('step "%s" is %s: %s', o.step, t.status, t.error),
+			CASE t.status WHEN 'ERROR' THEN 'look at the third party, then resume_task() or fail_task() its task, or decide_by_hand()'
+				 ELSE 'a person holds its task, and may release_task() or cancel_task() it' END
+	 FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
+	 WHERE o.decided IS NULL AND o.problem IS NULL AND t.status IN ('ERROR', 'HELD') AND NOT t.queued AND t.next_event_time = 'infinity'
+	 LIMIT most)
 	UNION ALL
-	-- All undecided ones in one pass: there may be very many.
 	SELECT o.kind, o.identifier, r.broken, r.hint
-	FROM twtasks.outcome o
+	FROM named n
+	CROSS JOIN LATERAL (
+		SELECT u.kind, u.identifier, u.step, u.problem, u.repeats, u.spent, u.fault, u.expires, u.answer IS NOT NULL AS has_answer, u.task
+		FROM twtasks.outcome u WHERE u.kind = n.kind AND u.decided IS NULL ORDER BY u.started LIMIT most) o
 	LEFT JOIN twtasks.task t ON t.id = o.task
 	LEFT JOIN twtasks.kind k ON k.name = o.kind
 	CROSS JOIN LATERAL (VALUES
@@ -64,34 +100,38 @@ CREATE VIEW twtasks.broken_outcomes AS
 		(o.problem IS NULL AND o.expires < (SELECT twtasks.clock()) - interval '1 hour',
 		 format('it has expired, and step "%s" is still under way', o.step),
 		 'see why its task does not end, in twtasks.stuck_tasks; or decide_by_hand()'),
-		(o.answer IS NULL AND t.id IS NULL, 'it is undecided, but no step is live and no answer waits',
+		(NOT o.has_answer AND t.id IS NULL, 'it is undecided, but no step is live and no answer waits',
 		 'somebody has changed a table by hand; look at the third party, then decide_by_hand()'),
 		(t.type <> k.type, 'its step is a task of another type',
 		 'somebody has changed a table by hand; look at the third party, then decide_by_hand()'),
 		(k.name IS NULL, 'its kind is not configured', 'configure the kind again with configure_kind()')) r(is_so, broken, hint)
-	WHERE o.decided IS NULL AND r.is_so
+	WHERE r.is_so
 	  AND (o.repeats >= 3 OR o.spent >= 10 OR t.id IS NULL OR t.type <> k.type OR k.name IS NULL
 		   OR o.expires < (SELECT twtasks.clock()) - interval '1 hour')
 	UNION ALL
-	SELECT o.kind, o.identifier, 'it is decided, but a step is live', 'somebody has changed a table by hand; cancel_task() the step'
-	FROM (SELECT t.id FROM twtasks.task t
-		  WHERE t.type IN (SELECT k.type FROM twtasks.kind k)
-			AND NOT EXISTS (SELECT FROM twtasks.outcome u WHERE u.task = t.id AND u.decided IS NULL) OFFSET 0) t
-	JOIN twtasks.attempt a ON a.task = t.id
-	JOIN twtasks.outcome o ON o.kind = a.kind AND o.identifier = a.identifier
-	WHERE o.decided IS NOT NULL
+	SELECT k.name, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the name of its kind'
+	FROM twtasks.kind k
+	CROSS JOIN LATERAL (
+		SELECT u.identifier FROM twtasks.outcome u WHERE u.kind = k.name AND u.decided IS NULL ORDER BY u.started LIMIT most) o
+	WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) IS DISTINCT FROM 'twtasks_internal.end_steps'
 	UNION ALL
-	SELECT o.kind, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the name of its kind'
-	FROM (SELECT k.name FROM twtasks.kind k
-		  WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) IS DISTINCT FROM 'twtasks_internal.end_steps') k
-	JOIN twtasks.outcome o ON o.kind = k.name AND o.decided IS NULL;
+	SELECT o.kind, o.identifier, 'it is decided, but a step is live', 'somebody has changed a table by hand; cancel_task() the step'
+	FROM live l
+	JOIN twtasks.attempt a ON a.task = l.id
+	JOIN twtasks.outcome o ON o.kind = a.kind AND o.identifier = a.identifier
+	WHERE o.decided IS NOT NULL AND NOT EXISTS (SELECT FROM twtasks.outcome u WHERE u.task = l.id AND u.decided IS NULL)
+$$;
+
+/* Each row is a reason why an identifier does not go on, or an invariant that is broken. */
+CREATE VIEW twtasks.broken_outcomes AS
+	SELECT s.kind COLLATE "C" AS kind, s.identifier COLLATE "C" AS identifier, s.broken, s.hint FROM twtasks_internal.still_outcomes(NULL) s;
 COMMENT ON VIEW twtasks.broken_outcomes IS 'Identifiers that stand still or break an invariant, with the reason and what to do';
 
 /*
  * twtasks_internal.warn_of_kinds(most)
  *
- *		The rows of twtasks.broken_outcomes, open anomalies, and rights of roles that
- *		were dropped, for twtasks.warnings: one for each kind and reason.
+ *		The oldest identifiers that stand still, open anomalies, and rights of roles
+ *		that were dropped, for twtasks.warnings: one for each kind and reason.
  */
 CREATE FUNCTION twtasks_internal.warn_of_kinds(most integer)
 RETURNS jsonb
@@ -100,8 +140,9 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT jsonb_agg(w) FROM (
 		(SELECT 'outcomes stand still' AS warning, NULL::timestamptz AS since, b.hint,
-				format('kind "%s": %s of its identifiers, such as "%s": %s', b.kind, count(*), min(b.identifier), b.broken) AS detail
-		 FROM twtasks.broken_outcomes b GROUP BY b.kind, b.broken, b.hint ORDER BY count(*) DESC LIMIT most)
+				format('kind "%s": %s of its identifiers, such as "%s": %s', b.kind, count(*) || CASE WHEN count(*) < 5000 THEN '' ELSE ' or more' END,
+					   min(b.identifier), b.broken) AS detail
+		 FROM twtasks_internal.still_outcomes(5000) b GROUP BY b.kind, b.broken, b.hint ORDER BY count(*) DESC LIMIT most)
 		UNION ALL
 		(SELECT 'anomalies', min(a.seen), 'compare them with the outcomes, then close_anomalies(): see twtasks.anomalies',
 				format('kind "%s": %s of its identifiers, such as "%s": %s', a.kind, count(DISTINCT a.identifier), min(a.identifier), a.what)

@@ -24,6 +24,7 @@ SELECT set_eq($$SELECT f.proname::text, coalesce(r.rolname, 'PUBLIC')::text
 	FROM pg_temp.function f CROSS JOIN LATERAL aclexplode(f.proacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 	WHERE a.grantee <> 'twtasks_owner'::regrole$$,
 	$$VALUES ('add_event', 'twtasks_producer'), ('configure_stream', 'twtasks_operator'),
+		('still_outcomes', 'twtasks_worker'), ('still_outcomes', 'twtasks_operator'), ('still_outcomes', 'twtasks_viewer'),
 		('list_event_objects', 'twtasks_worker'), ('list_event_objects', 'twtasks_operator'), ('list_event_objects', 'twtasks_viewer'),
 		('why_still', 'twtasks_worker'), ('why_still', 'twtasks_operator'), ('why_still', 'twtasks_viewer'), ('start', 'twtasks_producer'),
 		('configure_kind', 'twtasks_operator'), ('unset_kind_options', 'twtasks_operator'), ('on_outcome', 'twtasks_operator'), ('decide_by_hand', 'twtasks_operator'), ('close_anomalies', 'twtasks_operator'),

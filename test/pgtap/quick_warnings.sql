@@ -1,0 +1,44 @@
+--
+-- Warnings of the extensions, and the figures of the first page, read a bounded number
+-- of rows, whatever waits.
+--
+BEGIN;
+\ir ../lib/tasks.sql
+CREATE EXTENSION twtasks_events;
+CREATE EXTENSION twtasks_kinds;
+SELECT plan(8);
+
+-- Rows of a table that were read since the last call.
+CREATE TEMPORARY TABLE read_before AS SELECT r.oid AS relation, 0::bigint AS rows
+FROM unnest('{twtasks.task,twtasks.outcome,twtasks.event}'::regclass[]) r(oid);
+CREATE FUNCTION pg_temp.rows_read(relation regclass) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint := b.rows FROM read_before b WHERE b.relation = rows_read.relation;
+	now_read bigint := seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relid = rows_read.relation;
+BEGIN
+	UPDATE read_before b SET rows = now_read WHERE b.relation = rows_read.relation;
+	RETURN now_read - before;
+END $$;
+
+SELECT twtasks.configure_stream('works', 'WORKS', batch => 10), twtasks.configure_kind('find', 'pessimistic', 'FIND', 'find-{/n}') \g /dev/null
+SELECT twtasks.start('find', '{"n": 1}') \g /dev/null
+ANALYZE twtasks.task, twtasks.outcome, twtasks.event;
+INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type)
+SELECT pg_temp.id(n), now() + n * interval '1 s', now(), now(), 'WAITING', false, 'LATER' FROM generate_series(1, 60000) n;
+INSERT INTO twtasks.outcome (started, kind, identifier, step, event, answer)
+SELECT now() + n * interval '1 ms', 'find', 'find-' || n, 'find', '{}', '{}' FROM generate_series(2, 30000) n;
+INSERT INTO twtasks.event (added, size, stream, object, event) SELECT now() - interval '1 h', 1, 'works', 'o' || n % 100, '1' FROM generate_series(1, 60000) n;
+INSERT INTO twtasks.objects_with_events (stream, object) VALUES ('works', 'o99');
+SELECT pg_temp.rows_read(b.relation) FROM read_before b \g /dev/null
+
+SELECT is(twtasks_internal.warn_of_kinds(10), NULL, 'kinds: nothing stands still');
+SELECT cmp_ok(pg_temp.rows_read('twtasks.task'), '<', 12000::bigint, '... for which a part of the tasks is read');
+SELECT cmp_ok(pg_temp.rows_read('twtasks.outcome'), '<', 12000::bigint, '... and a part of the undecided identifiers');
+SELECT is((SELECT count(*) FROM twtasks_internal.still_objects(5000) WHERE object = 'o99'), 1::bigint, 'events: an object behind many others stands still');
+SELECT cmp_ok(pg_temp.rows_read('twtasks.event'), '<', 21000::bigint, '... for which a part of the events is read');
+SELECT pg_temp.rows_read('twtasks.task') \g /dev/null
+SELECT is((SELECT count(*) FROM twtasks.type_loads(worst_first => true)), 1::bigint, 'loads of types, before any count');
+SELECT is((SELECT sum(added) FROM twtasks.recent_minutes()), 1::numeric, '... and minutes with the only task that was added by its time');
+SELECT cmp_ok(pg_temp.rows_read('twtasks.task'), '<=', 2000::bigint, '... read the newest tasks only');
+SELECT * FROM finish();
+ROLLBACK;
