@@ -197,6 +197,7 @@ docs: sidecar web ## writes the pages of docs/ that come from the sources
 	@scripts/docs
 	@scripts/docs-state-machine
 	@scripts/docs-kinds
+	@scripts/docs-api
 	@scripts/docs-configuration
 
 clean: ## removes what was built

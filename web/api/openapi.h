@@ -7,7 +7,8 @@
  *
  *	 GET /api/v1/openapi.json	OpenAPI 3.1, for everybody
  *
- * The member x-role of an operation says which role of a person it wants.
+ * The member x-role of an operation says which role of a person it wants, and
+ * x-seconds how long one answer serves all who ask.
  *
  *-------------------------------------------------------------------------
  */

@@ -60,6 +60,12 @@ static const Meaning meanings[] = {
 };
 
 const Problem *
+problem_at(int n)
+{
+	return n < (int) lengthof(problems) ? &problems[n] : NULL;
+}
+
+const Problem *
 problem_by_word(const char *word)
 {
 	for (size_t i = 0; i < lengthof(problems); i++)

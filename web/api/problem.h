@@ -26,6 +26,9 @@ typedef struct Problem
 
 #define PROBLEM_CONTENT_TYPE "application/problem+json"
 
+/* The n-th row of the table, from 0; NULL: there are no more. */
+extern const Problem *problem_at(int n);
+
 /* NULL: no problem has this word. */
 extern const Problem *problem_by_word(const char *word);
 
