@@ -27,13 +27,14 @@ my $sidecar = TwTasks::Sidecar->start($node, 'a', %config);
 my @keys = map { "error/TYPE_$_" } 1 .. KEYS;
 my %wanted = map { $_ => 'open acknowledge resolve' } @keys;
 
-# The sidecar asks what is to be sent when it reads its configuration, too.
+# The sidecar asks what is to be sent each minute, and when it reads its configuration,
+# after which it tries everything anew.
 sub change
 {
 	my ($statement) = @_;
 
 	$node->value($statement);
-	$sidecar->reload(TwTasks::Sidecar::config_for($node, 'a', %config));
+	$sidecar->reload(TwTasks::Sidecar::config_for($node, 'a', %config)) unless DOWN;
 	return;
 }
 
