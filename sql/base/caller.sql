@@ -64,3 +64,18 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT CASE WHEN n = 1 THEN one ELSE many END $$;
+
+/*
+ * twtasks_internal.author()
+ *
+ *		The name by which others know the author of a change: on_behalf_of(), else
+ *		actor().
+ *
+ * Errors
+ *		42501			as both
+ */
+CREATE FUNCTION twtasks_internal.author()
+RETURNS text
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT coalesce(twtasks_internal.on_behalf_of(), twtasks_internal.actor()) $$;

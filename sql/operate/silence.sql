@@ -61,7 +61,7 @@ BEGIN
 	ELSIF known.acknowledged IS NOT NULL THEN
 		RETURN false;
 	END IF;
-	UPDATE twtasks.incident i SET acknowledged = twtasks.clock(), acknowledged_by = twtasks_internal.actor()
+	UPDATE twtasks.incident i SET acknowledged = twtasks.clock(), acknowledged_by = twtasks_internal.author()
 	WHERE i.id = known.id;
 	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 	VALUES (clock_timestamp(), twtasks_internal.actor(), 'incident', key, '{"state": "open"}',
@@ -119,7 +119,7 @@ BEGIN
 	END IF;
 	PERFORM twtasks_internal.check_reason(reason);
 	INSERT INTO twtasks.silence (kind, pattern, until, reason, actor, at)
-	VALUES (kind, pattern, until, reason, twtasks_internal.actor(), twtasks.clock())
+	VALUES (kind, pattern, until, reason, twtasks_internal.author(), twtasks.clock())
 	RETURNING id INTO made;
 	INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 	VALUES (clock_timestamp(), twtasks_internal.actor(), 'silence', kind || '/' || pattern, NULL,

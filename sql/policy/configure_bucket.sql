@@ -69,7 +69,7 @@ BEGIN
 	END IF;
 	INSERT INTO twtasks.bucket_policy AS b (name, description, concurrency, changed_at, changed_by)
 	VALUES (configure_bucket.name, configure_bucket.description, configure_bucket.concurrency,
-			clock_timestamp(), twtasks_internal.actor())
+			clock_timestamp(), twtasks_internal.author())
 	ON CONFLICT (name) DO UPDATE SET
 		description = coalesce(EXCLUDED.description, b.description),
 		concurrency = coalesce(EXCLUDED.concurrency, b.concurrency),
@@ -107,7 +107,7 @@ BEGIN
 		description = CASE WHEN 'description' <> ALL (options) THEN b.description END,
 		concurrency = CASE WHEN 'concurrency' <> ALL (options) THEN b.concurrency END,
 		changed_at = clock_timestamp(),
-		changed_by = twtasks_internal.actor()
+		changed_by = twtasks_internal.author()
 	WHERE b.name = unset_bucket_options.name;
 	RETURN FOUND;
 END $$;

@@ -235,7 +235,7 @@ BEGIN
 				HINT = 'Write a list of names as the sidecars have them, or beginnings of such and a *: ''{payouts-1,pictures-*}''.';
 	END IF;
 	INSERT INTO twtasks.type_policy AS p (pattern, options, changed_at, changed_by)
-	VALUES (given.pattern, wanted, clock_timestamp(), twtasks_internal.actor())
+	VALUES (given.pattern, wanted, clock_timestamp(), twtasks_internal.author())
 	ON CONFLICT (pattern) DO UPDATE SET
 		options = p.options || EXCLUDED.options,
 		changed_at = EXCLUDED.changed_at,
@@ -307,7 +307,7 @@ BEGIN
 		DELETE FROM twtasks.type_policy p WHERE p.pattern = unset_type_options.pattern;
 	ELSE
 		UPDATE twtasks.type_policy p
-		SET options = kept, changed_at = clock_timestamp(), changed_by = twtasks_internal.actor()
+		SET options = kept, changed_at = clock_timestamp(), changed_by = twtasks_internal.author()
 		WHERE p.pattern = unset_type_options.pattern;
 	END IF;
 	RETURN true;

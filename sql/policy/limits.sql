@@ -15,7 +15,7 @@ CREATE TABLE twtasks.limit_rule (
 	per					interval,						-- Period of the rate
 	burst				integer,						-- Tasks that may start at once after a quiet time
 	changed_at			timestamptz NOT NULL,			-- Time of the last change
-	changed_by			text NOT NULL,					-- Role that logged in and made the last change
+	changed_by			text NOT NULL,					-- Role that logged in and made the last change, or the person for whom twtasks-web did
 	CONSTRAINT limit_rule_pkey PRIMARY KEY (pattern, scope)
 );
 COMMENT ON TABLE twtasks.limit_rule IS 'Limits of types, as configure_limit() set them';
@@ -173,7 +173,7 @@ BEGIN
 	VALUES (configure_limit.pattern, configure_limit.scope, concurrency, coalesce(stretch, 0),
 			coalesce(stretch_priority, 0), rate, CASE WHEN rate IS NOT NULL THEN per END,
 			CASE WHEN rate IS NOT NULL THEN coalesce(burst, rate) END,
-			clock_timestamp(), twtasks_internal.actor())
+			clock_timestamp(), twtasks_internal.author())
 	ON CONFLICT (pattern, scope) DO UPDATE SET
 		concurrency = EXCLUDED.concurrency, stretch = EXCLUDED.stretch,
 		stretch_priority = EXCLUDED.stretch_priority, rate = EXCLUDED.rate,

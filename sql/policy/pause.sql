@@ -19,7 +19,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	INSERT INTO twtasks.pause (kind, name, since, paused_by, reason)
-	VALUES (pause.kind, pause.name, clock_timestamp(), twtasks_internal.actor(), pause.reason)
+	VALUES (pause.kind, pause.name, clock_timestamp(), twtasks_internal.author(), pause.reason)
 	ON CONFLICT DO NOTHING;
 	RETURN FOUND;
 END $$;

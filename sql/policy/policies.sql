@@ -48,7 +48,7 @@ CREATE TABLE twtasks.type_policy (
 	pattern			text COLLATE "C" NOT NULL,	-- A type, or the beginning of types and a *
 	options			jsonb NOT NULL,				-- Options that are set, by name
 	changed_at		timestamptz NOT NULL,		-- Time of the last change
-	changed_by		text NOT NULL,				-- Role that logged in and made the last change
+	changed_by		text NOT NULL,				-- Role that logged in and made the last change, or the person for whom twtasks-web did
 	CONSTRAINT type_policy_pkey PRIMARY KEY (pattern)
 );
 COMMENT ON TABLE twtasks.type_policy IS 'Policies of task types, as configure_type() set them; the view type_policies has them in columns';
@@ -69,7 +69,7 @@ CREATE TABLE twtasks.bucket_policy (
 	description		text,						-- Purpose of the bucket, in words
 	concurrency		integer,					-- Tasks that may run at once on each node; NULL: no limit
 	changed_at		timestamptz NOT NULL,		-- Time of the last change
-	changed_by		text NOT NULL,				-- Role that logged in and made the last change
+	changed_by		text NOT NULL,				-- Role that logged in and made the last change, or the person for whom twtasks-web did
 	CONSTRAINT bucket_policy_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.bucket_policy IS 'Buckets that tasks can be added to, besides "default"';
@@ -83,7 +83,7 @@ CREATE TABLE twtasks.pause (
 	kind			text NOT NULL,				-- type or bucket
 	name			text COLLATE "C" NOT NULL,	-- A type, the beginning of types and a *, or a bucket
 	since			timestamptz NOT NULL,		-- Start of the pause
-	paused_by		text NOT NULL,				-- Role that logged in and paused it
+	paused_by		text NOT NULL,				-- Role that logged in and paused it, or the person for whom twtasks-web did
 	reason			text,						-- Reason that this role gave
 	CONSTRAINT pause_pkey PRIMARY KEY (kind, name)
 );

@@ -3,7 +3,7 @@
 CREATE VIEW twtasks.cancel_requests AS
 	SELECT t.id, t.version, t.type, t.status, c.requested, c.actor, c.role, c.application, c.reason,
 		   t.incarnation, t.queued,
-		   pg_catalog.format('cancelled by %s%s', c.actor, ': ' || c.reason) AS why
+		   pg_catalog.format('cancelled by %s%s', coalesce(c.on_behalf_of, c.actor), ': ' || c.reason) AS why
 	FROM twtasks.cancel_request c
 	JOIN twtasks.task t ON t.id = c.task_id AND t.created = c.created
 	WHERE t.status IN ('PROCESSING', 'SUBMITTED') AND t.version - c.version BETWEEN 0 AND 1;

@@ -13,7 +13,7 @@ CREATE TABLE twtasks.incident (
 	opened			timestamptz NOT NULL,					-- Time since when it is open
 	refreshed		timestamptz NOT NULL,					-- Last time at which it was seen
 	acknowledged	timestamptz,							-- Time at which somebody took it on; from then on it is not sent again
-	acknowledged_by	text,									-- The role that logged in
+	acknowledged_by	text,									-- The role that logged in, or the person for whom twtasks-web did
 	resolved		timestamptz,							-- Time of its end; NULL: it is open
 	count			bigint NOT NULL,						-- How many tasks or other things are concerned; at least so many if summary says so
 	summary			text NOT NULL,							-- One sentence, without payloads

@@ -57,6 +57,7 @@ sub live
 	my $old = seen($list, $member, $name)->{changed_at};
 
 	is($old, $answer->{changed_at}, '... and seen');
+	is(seen($list, $member, $name)->{changed_by}, 'otto', '... with its author');
 	($said, $answer) = said('PUT', $path, %$one, version => 'new');
 	is("$said $answer->{version}", "409 wrong-version $old", "$list: made before");
 	($said, $answer, my $whole) = said('PUT', $path, %$two, version => $old);
@@ -154,6 +155,7 @@ foreach my $place ([ 'policies/PAYOUT%7C*', 'type', 'PAYOUT|*' ], [ 'buckets/def
 
 	is($said, '200', "$path: paused");
 	is(noted(), "pause $name otto the bank is down", '... by whom, and why');
+	is(seen('pauses', 'name', $name)->{paused_by}, 'otto', '... for all to see');
 	is((said('POST', "/$path/pause"))[0], '409 wrong-status', '... once');
 	is((said('POST', "/$path/resume", version => '2020-01-01T00:00:00Z'))[0], '409 wrong-version', '... an older pause is over');
 	is((said('POST', "/$path/resume"))[0], '428 no-version', '... which one is to be said');
@@ -211,6 +213,7 @@ $node->value(<<'SQL');
 SQL
 is((said('POST', '/incidents/error%2FPAYOUT%7C1/acknowledge'))[0], '200', 'an incident is taken on');
 is(noted(), 'incident error/PAYOUT|1 otto to POST', '... by whom, and why');
+is(seen('incidents', 'key', 'error/PAYOUT|1')->{acknowledged_by}, 'otto', '... for all to see');
 is((said('POST', '/incidents/error%2FPAYOUT%7C1/acknowledge'))[0], '409 wrong-status', '... once');
 is((said('POST', '/incidents/error%2FNONE/acknowledge'))[0], '404 not-found', 'no such incident');
 my $until = $node->value(q{SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')});
