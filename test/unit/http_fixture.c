@@ -50,19 +50,26 @@ close_server(void)
 	server.http = NULL;
 }
 
+typedef struct Client
+{
+	const char *from;
+	int			fd;
+} Client;
+
 static bool
 connects(void *arg)
 {
+	Client	   *client = arg;
+	struct sockaddr_in from = {.sin_family = AF_INET};
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(server.port)};
-	int			fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (connect(fd, (struct sockaddr *) &address, sizeof(address)) == 0)
-	{
-		*(int *) arg = fd;
+	assert_int_equal(inet_pton(AF_INET, client->from, &from.sin_addr), 1);
+	client->fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(client->fd, (struct sockaddr *) &from, sizeof(from)) == 0 &&
+		connect(client->fd, (struct sockaddr *) &address, sizeof(address)) == 0)
 		return true;
-	}
-	close(fd);
+	close(client->fd);
 	return false;
 }
 
@@ -73,13 +80,19 @@ send_text(int fd, const char *text)
 }
 
 int
+client_from(const char *address, const char *text)
+{
+	Client		client = {.from = address};
+
+	run_until(connects, &client);
+	send_text(client.fd, text);
+	return client.fd;
+}
+
+int
 client(const char *text)
 {
-	int			fd;
-
-	run_until(connects, &fd);
-	send_text(fd, text);
-	return fd;
+	return client_from("127.0.0.1", text);
 }
 
 typedef struct LocalClient

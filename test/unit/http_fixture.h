@@ -26,6 +26,9 @@ extern void close_server(void);
 /* A socket of a new client, which has sent the text. */
 extern int	client(const char *text);
 
+/* The same from another address of this machine. */
+extern int	client_from(const char *address, const char *text);
+
 /* The same by a Unix socket. */
 extern int	local_client(const char *path, const char *text);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "http_fixture.h"
+#include "web/connections.h"
 
 #define SERVED 200
 #define LARGE (20 * 1024 * 1024)
@@ -101,6 +102,29 @@ test_too_many(void **state)
 		http_answer(waiting[i], 200, "{}");
 	for (int i = 0; i < SERVED; i++)
 		expect_end(fds[i], NULL, " 200 ");
+	close_server();
+}
+
+/* A full proxy leaves places for others. */
+static void
+test_full_proxies(void **state)
+{
+	char	   *proxies[] = {"127.0.0.1", "127.0.0.2", NULL};
+	int			fds[CONNECTIONS_OF_PROXIES_MAX];
+
+	open_http();
+	http_limit(server.http, 1, proxies);
+	for (int i = 0; i < CONNECTIONS_OF_PROXIES_MAX; i++)
+		fds[i] = wait_client();
+	assert_string_equal(rest_of(client_from("127.0.0.1", "GET /ok" REST)), "");
+	assert_string_equal(rest_of(client_from("127.0.0.2", "GET /ok" REST)), "");
+	assert_non_null(strstr(rest_of(client_from("127.0.0.3", "GET /ok" REST)), " 200 "));
+	for (int i = 0; i < CONNECTIONS_OF_PROXIES_MAX; i++)
+	{
+		http_answer(waiting[i], 200, "{}");
+		expect_end(fds[i], NULL, " 200 ");
+	}
+	assert_non_null(strstr(answer_to("GET /ok" REST), " 200 "));
 	close_server();
 }
 
@@ -199,6 +223,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_too_many),
+		TEST(test_full_proxies),
 		TEST(test_slow_readers),
 		TEST(test_huge),
 		TEST(test_fast_readers),

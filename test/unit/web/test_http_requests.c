@@ -87,7 +87,17 @@ serve_peer(void *arg, HttpRequest *request)
 	http_answer(request, 200, !peer->is_unix && peer_is_in(&peer->address, &loopback) ? "local" : "foreign");
 }
 
+static void
+serve_count(void *arg, HttpRequest *request)
+{
+	char	   *text = psprintf("%d", http_header_count(request, "x-user"));
+
+	http_answer(request, 200, text);
+	pfree(text);
+}
+
 static const HttpRoute routes[] = {
+	{"GET", "/count", .is_open = true, .serve = serve_count},
 	{"GET", "/echo/*", .is_open = true, .serve = serve_echo},
 	{"PUT", "/echo/*", .is_open = true, .serve = serve_echo},
 	{"DELETE", "/echo/*", .is_open = true, .serve = serve_echo},
@@ -192,6 +202,16 @@ test_methods(void **state)
 	close_server();
 }
 
+static void
+test_counted_headers(void **state)
+{
+	open_http();
+	expect("GET /count HTTP/1.1\r\n" REST "\r\n", "\r\n\r\n0");
+	expect("GET /count HTTP/1.1\r\n" REST "X-User: a\r\n\r\n", "\r\n\r\n1");
+	expect("GET /count HTTP/1.1\r\n" REST "X-User: a\r\nx-user: b\r\nX-User2: c\r\n\r\n", "\r\n\r\n2");
+	close_server();
+}
+
 /* ---- hosts ---- */
 
 #define ECHO "GET /echo/x HTTP/1.1\r\nConnection: close\r\n"
@@ -211,6 +231,8 @@ test_hosts(void **state)
 	expect("GET /echo/x HTTP/1.0\r\n\r\n", " 200 ");
 	expect(ECHO "Host: evil.example\r\n\r\n", "HTTP/1.1 421 ");
 	expect(ECHO "Host: \r\n\r\n", " 421 ");
+	expect(ECHO "Host: tasks.example\r\nOrigin: https://tasks.example\r\n\r\n", " 200 ");
+	expect(ECHO "Host: tasks.example\r\nOrigin: https://evil.example\r\n\r\n", " 403 ");
 	expect("GET /nothing HTTP/1.1\r\nConnection: close\r\nHost: evil.example\r\n\r\n", " 421 ");
 	expect("POST /judged/x HTTP/1.1\r\nConnection: close\r\nHost: evil.example\r\n" BODY, " 421 ");
 	assert_int_equal(judged, 0);
@@ -390,6 +412,7 @@ main(void)
 		TEST(test_long_query),
 		TEST(test_wrong_query),
 		TEST(test_methods),
+		TEST(test_counted_headers),
 		TEST(test_hosts),
 		TEST(test_judge),
 		TEST(test_judged_again),
