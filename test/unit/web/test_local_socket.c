@@ -126,6 +126,30 @@ test_of_another_program(void **state)
 	close(fd);
 }
 
+/* A server that is too busy to accept is not gone. */
+static void
+test_of_a_busy_program(void **state)
+{
+	LocalSocket *local = local_socket_new(path);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int			other = other_server();
+	int			fds[8];
+	int			n = 0;
+
+	strlcpy(address.sun_path, path, sizeof(address.sun_path));
+	do
+	{
+		assert_true(n < (int) lengthof(fds));
+		fds[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	} while (connect(fds[n++], (struct sockaddr *) &address, sizeof(address)) == 0);
+	assert_int_equal(local_socket_listen(local), -1);
+	assert_true(exists());
+	while (n > 0)
+		close(fds[--n]);
+	close(other);
+	local_socket_free(local);
+}
+
 /* Two that start at once: the second one would take the first one's file away. */
 static void
 test_of_another_of_us(void **state)
@@ -328,6 +352,7 @@ main(void)
 		TEST(test_mode),
 		TEST(test_stale),
 		TEST(test_of_another_program),
+		TEST(test_of_a_busy_program),
 		TEST(test_of_another_of_us),
 		TEST(test_not_a_socket),
 		TEST(test_replaced),
