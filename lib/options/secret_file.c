@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,6 +144,24 @@ secret_file_read(const char *path, char **reason)
 	pfree(lines);
 	*reason = pstrdup("the file is empty");
 	return NULL;
+}
+
+char *
+secret_file_stamp(const char *paths)
+{
+	json_t	   *object = json_loads(paths != NULL ? paths : "{}", 0, NULL);
+	StringInfoData stamp;
+	const char *name;
+	json_t	   *path;
+	struct stat status;
+
+	initStringInfo(&stamp);
+	json_object_foreach(object, name, path)
+		if (stat(json_string_value(path) != NULL ? json_string_value(path) : "", &status) == 0)
+			appendStringInfo(&stamp, "%s:%llu.%lld.%lld.%09ld ", name, (unsigned long long) status.st_ino,
+							 (long long) status.st_size, (long long) status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+	json_decref(object);
+	return stamp.data;
 }
 
 void

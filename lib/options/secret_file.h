@@ -26,6 +26,12 @@ extern char **secret_file_read_all(const char *path, char **reason) MUSTCHECK;
 /* Whether such a line is empty or begins with #. */
 extern bool secret_file_is_comment(const char *line);
 
+/*
+ * Text that changes when one of the files does, without a word of them; palloc'd.
+ * paths: a JSON object whose values are their paths; NULL: there are none.
+ */
+extern char *secret_file_stamp(const char *paths);
+
 /* Overwrites and frees the lines; NULL is allowed. */
 extern void secret_file_forget(char **lines);
 

@@ -11,6 +11,8 @@
 #include "base/port.h"
 
 #include "config/kafka_options.h"
+#include "options/hello.h"
+#include "options/secret_file.h"
 
 static const char *
 check_name(const char *text)
@@ -58,9 +60,35 @@ static const Option kafka_options[] = {
 	},
 };
 
+static bool
+settle(void *target, const Place *place)
+{
+	KafkaOptions *options = target;
+
+	(void) place;
+	options->stamp = secret_file_stamp(options->secrets);
+	return true;
+}
+
+static void
+release(void *target)
+{
+	pfree(((KafkaOptions *) target)->stamp);
+}
+
 const Section kafka_section = {
-	kafka_options, lengthof(kafka_options), sizeof(KafkaOptions)
+	kafka_options, lengthof(kafka_options), sizeof(KafkaOptions), settle, release
 };
+
+json_t *
+kafka_options_told(const KafkaOptions *options)
+{
+	json_t	   *told = hello_settings(&kafka_section, options);
+
+	if (options->stamp != NULL && options->stamp[0] != '\0')
+		json_object_set_new(told, "stamp", json_string(options->stamp));
+	return told;
+}
 
 bool
 kafka_options_complete(const KafkaOptions *options, const Place *place)

@@ -12,6 +12,8 @@
 #ifndef TWT_KAFKA_OPTIONS_H
 #define TWT_KAFKA_OPTIONS_H
 
+#include <jansson.h>
+
 #include "options/options.h"
 
 typedef struct KafkaOptions
@@ -25,10 +27,14 @@ typedef struct KafkaOptions
 								 * NULL: none */
 	char	   *secrets;		/* paths of secret files, by setting; NULL:
 								 * none */
+	char	   *stamp;			/* not an option: see secret_file_stamp() */
 } KafkaOptions;
 
 /* Describes the options of a KafkaOptions. */
 extern const Section kafka_section;
+
+/* The section as processes are told it; a stamp tells one secret from the next. */
+extern json_t *kafka_options_told(const KafkaOptions *options);
 
 /*
  * Returns false, after options_fail(), unless brokers and group are given.  A

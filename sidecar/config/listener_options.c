@@ -267,7 +267,7 @@ make_line(const ListenersOrigin *origin, ListenerConfig *const *listeners)
 	json_object_set_new(line, "postgres", json_string(origin->postgres));
 	json_object_set(line, "log", json_object_get(log, "format"));
 	json_object_set(line, "level", json_object_get(log, "level"));
-	json_object_set_new(line, "kafka", hello_settings(&kafka_section, origin->kafka));
+	json_object_set_new(line, "kafka", kafka_options_told(origin->kafka));
 	json_object_set_new(line, "listeners", list_json(listeners));
 	text = json_dumps(line, JSON_COMPACT);
 	copy = pstrdup(text);

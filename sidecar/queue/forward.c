@@ -104,12 +104,15 @@ static void
 run_helper(Forward *forward)
 {
 	const Config *config = forward->config;
-	json_t	   *settings = hello_settings(&log_section, &config->log);
+	json_t	   *settings = kafka_options_told(&config->kafka);
+	json_t	   *log = hello_settings(&log_section, &config->log);
 	json_t	   *buckets = json_array();
 	char	   *hello;
 
 	for (int i = 0; i < config->nbuckets; i++)
 		json_array_append_new(buckets, json_string(config->buckets[i]));
+	json_object_update(settings, log);
+	json_decref(log);
 	json_object_set_new(settings, "buckets", buckets);
 	hello = hello_make(config->node, settings, &kafka_section, &config->kafka);
 	helper_run(forward->helper, hello);

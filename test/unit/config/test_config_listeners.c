@@ -42,6 +42,40 @@ test_line(void **state)
 				"\"postgres\":\"dbname=app user=listener\"");
 }
 
+/* The sidecar starts another process if its line has changed. */
+static void
+test_line_of_secrets(void **state)
+{
+	static const char *const secrets[] = {"first", "first", "second"};
+	char	   *path = psprintf("%s/secret", directory);
+	char	   *text = psprintf("kafka: {brokers: ['b:1'], group: g, secrets: {sasl.password: %s}}\n"
+								"listeners: [{topics: [a], type: A}]\n" HANDLERS, path);
+	char	   *lines[3];
+
+#ifndef WITH_KAFKA
+	skip();
+#endif
+	for (int i = 0; i < 3; i++)
+	{
+		int			fd = open(path, O_WRONLY | O_CREAT | O_TRUNC * (i != 1), 0600);
+		Config	   *config;
+
+		assert_int_equal(i == 1 ? 0 : write(fd, secrets[i], strlen(secrets[i])), i == 1 ? 0 : strlen(secrets[i]));
+		close(fd);
+		config = read_text(text);
+		lines[i] = pstrdup(config->listeners_line);
+		assert_null(strstr(lines[i], secrets[i]));
+		options_free(&config_section, config);
+	}
+	assert_string_equal(lines[0], lines[1]);
+	assert_string_not_equal(lines[1], lines[2]);
+	for (int i = 0; i < 3; i++)
+		pfree(lines[i]);
+	unlink(path);
+	pfree(text);
+	pfree(path);
+}
+
 static void
 test_no_listeners(void **state)
 {
@@ -150,6 +184,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_line_of_secrets),
 		cmocka_unit_test(test_no_listeners),
 		cmocka_unit_test(test_print_is_fixpoint),
 		cmocka_unit_test(test_errors),
