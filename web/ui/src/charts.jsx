@@ -21,7 +21,10 @@ function ceiling(value) {
 	return [1, 2, 5, 10].map((n) => n * base).find((n) => n >= value);
 }
 
-const path = (points) => points.map(([x, y], i) => `${i ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
+// A line through the values that are known; it breaks where one is not.
+function path(values, x, y) {
+	return values.map((v, i) => (v === null || v === undefined ? '' : `${(values[i - 1] ?? null) === null ? 'M' : 'L'}${x(i).toFixed(1)} ${y(v).toFixed(1)}`)).join('');
+}
 
 // Names at the right end, moved apart where they would overlap.
 function apart(labels, top, bottom) {
@@ -36,7 +39,7 @@ function apart(labels, top, bottom) {
 
 export function Flow({ minutes, height = 190 }) {
 	const [box, width] = useWidth();
-	const left = 40, right = 64, top = 10, bottom = height - 22, floor = bottom - 1;
+	const left = 44, right = 78, top = 10, bottom = height - 22, floor = bottom - 1;
 	const most = ceiling(Math.max(1, ...minutes.flatMap((m) => [m.in ?? 0, m.out ?? 0])));
 	const x = (i) => left + ((width - left - right) * i) / Math.max(1, minutes.length - 1);
 	const y = (value) => bottom - ((bottom - top) * (value ?? 0)) / most;
@@ -44,7 +47,7 @@ export function Flow({ minutes, height = 190 }) {
 	const wrong = (m) => (m.errors ?? 0) + (m.failed ?? 0);
 	const worst = Math.max(1, ...minutes.map(wrong));
 	const last = minutes[minutes.length - 1] ?? {};
-	const labels = apart([{ name: 'in', y: y(last.in ?? 0), c: 'in' }, { name: 'out', y: y(last.out), c: 'out' }], top + 4, bottom - 4);
+	const labels = apart(['in', 'out'].filter((name) => (last[name] ?? null) !== null).map((name) => ({ name, y: y(last[name]) })), top + 4, bottom - 4);
 	const every = width < 480 ? 20 : 10;
 	const total = minutes.reduce((n, m) => n + wrong(m), 0);
 
@@ -63,10 +66,9 @@ export function Flow({ minutes, height = 190 }) {
 				{minutes.map((m, i) => wrong(m) > 0 && (
 					<rect key={m.at} class="wrong" x={x(i) - step / 2} width={step} y={floor - Math.max(4, (wrong(m) / worst) * 34)} height={Math.max(4, (wrong(m) / worst) * 34)} />
 				))}
-				<path class="area" d={`${path(minutes.map((m, i) => [x(i), y(m.in)]))}L${x(minutes.length - 1)} ${bottom}L${left} ${bottom}Z`} />
-				<path class="line in" d={path(minutes.map((m, i) => [x(i), y(m.in)]))} />
-				<path class="line out" d={path(minutes.map((m, i) => [x(i), y(m.out)]))} />
-				{labels.map((l) => <text key={l.name} class={`name ${l.c}`} x={width - right + 6} y={l.y + 4}>{l.name} {number(last[l.name])}</text>)}
+				<path class="line in" d={path(minutes.map((m) => m.in), x, y)} />
+				<path class="line out" d={path(minutes.map((m) => m.out), x, y)} />
+				{labels.map((l) => <text key={l.name} class={`name ${l.name}`} x={width - right + 6} y={l.y + 4}>{l.name} {number(last[l.name])}</text>)}
 			</svg>
 			<figcaption>
 				<span class="key"><svg width="18" height="8" aria-hidden="true"><line class="line in" x1="0" x2="18" y1="4" y2="4" /></svg> in</span>
@@ -90,8 +92,8 @@ export function Spark({ values, label }) {
 	const most = Math.max(1, ...values);
 	const x = (i) => (i * 72) / Math.max(1, values.length - 1);
 
-	if (values.length < 2) return null;
-	return <svg class="spark" viewBox="0 0 72 18" width="72" height="18" role="img" aria-label={label}><path class="line in" d={path(values.map((v, i) => [x(i), 16 - (14 * (v ?? 0)) / most]))} /></svg>;
+	if (values.filter((v) => v !== null && v !== undefined).length < 2) return null;
+	return <svg class="spark" viewBox="0 0 72 18" width="72" height="18" role="img" aria-label={label}><path class="line in" d={path(values, x, (v) => 16 - (14 * v) / most)} /></svg>;
 }
 
 // Buckets by priority, as figures whose ground grows darker.  Priorities without
@@ -103,7 +105,7 @@ export function Heat({ buckets }) {
 	const shade = (n) => (n ? Math.ceil((4 * Math.log(n + 1)) / Math.log(most + 1)) : 0);
 	const short = (n) => (n >= 1e6 ? `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)}M` : n >= 1e4 ? `${Math.round(n / 1e3)}k` : number(n));
 
-	if (!used.length) return <p class="empty">{buckets.length ? 'No task can run.' : 'The tasks are not counted by priority.'}</p>;
+	if (!used.length) return <p class="empty">No task can run.</p>;
 	return (
 		<div class="scroll" tabindex="0" role="region" aria-label="waiting tasks by bucket and priority">
 			<table class="heat">

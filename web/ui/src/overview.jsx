@@ -147,6 +147,22 @@ function Figures({ totals: t, minutes }) {
 	);
 }
 
+// By priority, where the count has it.
+function Buckets({ rows }) {
+	const counted = rows.filter((b) => b.priorities);
+
+	if (counted.length) return <Heat buckets={counted} />;
+	return (
+		<Table name="buckets" rows={rows} id={(b) => b.bucket} empty="No task has been counted yet." columns={[
+			{ head: 'bucket', cell: (b) => b.bucket },
+			{ head: 'backlog', num: true, cell: (b) => (b.submitted ? <Link page="tasks" params={{ bucket: b.bucket, status: 'SUBMITTED' }}>{number(b.submitted)}{b.capped ? '+' : ''}</Link> : '0') },
+			{ head: 'oldest', num: true, cell: (b) => length(since(b.oldest)) },
+			{ head: 'later', num: true, cell: (b) => number(b.waiting) },
+			{ head: 'runs', num: true, cell: (b) => number(b.processing) },
+		]} />
+	);
+}
+
 export const TYPE_COLUMNS = [
 	{ head: 'type', cell: (t) => <><Link page="type" params={{ type: t.type }} class="row-link">{t.type}</Link>{t.is_paused && <> <Tag tone="warn">‖ paused</Tag></>}</> },
 	{ head: 'backlog', num: true, cell: (t) => (t.submitted ? <Link page="tasks" params={{ type: t.type, status: 'SUBMITTED' }}>{number(t.submitted)}{t.capped ? '+' : ''}</Link> : '0') },
@@ -179,7 +195,7 @@ export function Overview() {
 						<Panel title="Tasks per minute" class="grow">
 							{minutes.length ? <Flow minutes={minutes} /> : <Empty>No sidecar has reported a minute yet.</Empty>}
 						</Panel>
-						<Panel title="Backlog by bucket and priority"><Heat buckets={(d.buckets ?? []).filter((b) => b.priorities)} /></Panel>
+						<Panel title="Backlog by bucket" aside={<Link page="nodes">Nodes and queues</Link>}><Buckets rows={d.buckets ?? []} /></Panel>
 					</div>
 					<Panel title="Types, the worst first" aside={<Link page="types">All types and limits</Link>}>
 						<Table name="types" rows={(d.types ?? []).slice(0, most)} columns={TYPE_COLUMNS} id={(t) => `${t.bucket} ${t.type}`} empty="No task has been counted yet." mark={(t) => (Number(t.errors) ? 'has-errors' : '')} />
