@@ -81,7 +81,7 @@ COMMENT ON VIEW twtasks.stats IS 'Live tasks counted by bucket, type and status;
 
 CREATE VIEW twtasks.nodes AS
 	SELECT n.incarnation, n.name, n.started, n.heartbeat, n.lease, n.ended, n.buckets, n.types,
-		   n.leads AND n.ended IS NULL AND n.heartbeat > (SELECT clock_timestamp()) - n.lease AS leads
+		   n.leads AND n.ended IS NULL AND n.heartbeat > (SELECT clock_timestamp()) - n.lease AS leads, n.faults
 	FROM twtasks.node n;
 COMMENT ON VIEW twtasks.nodes IS 'Sidecars, running and recently ended';
 

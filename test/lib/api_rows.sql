@@ -37,6 +37,8 @@ OVERRIDING SYSTEM VALUE VALUES
 	(103, 'n3', now() - interval '2 d', now() - interval '1 d', '30 s', NULL, NULL, false, NULL, now() - interval '1 d'),
 	(104, 'n3', now() - interval '1 d', now() - interval '1 h', '30 s', '{default}', '{PAY|*}', false, NULL, now() - interval '1 h');
 
+UPDATE twtasks.node SET faults = '{the handler of MAIL cannot be started: no such file}' WHERE incarnation = 101;
+
 -- ---- tasks in each status, which carry canaries ----
 SELECT twtasks.add_task('PAY|ACME', '{"iban": "canary"}', key => 'order ' || n, sub_type => CASE WHEN n % 2 = 0 THEN 'EUR' END,
 	payload => 'canary'::bytea, context => '{"token": "canary"}') FROM generate_series(1, 12) n \g /dev/null

@@ -178,6 +178,7 @@ is((get('/to-do'))[1]{items}[0]{read_model}{refund}, 1, 'a viewer whom the kind 
 is_deeply([ map { $_->{may_read} ? 1 : 0 } @{ (get('/to-do'))[1]{kinds} } ], [ 1, 0 ], '... and no others');
 is((get('/kinds/payout/payout-7'))[1]{state}, 'decided', 'where an identifier is in its machine');
 is((get('/kinds/payout/payout-3'))[1]{state}, 'find', '... under way');
+is_deeply([ map { scalar @{ $_->{faults} } } @{ (get('/nodes?state=alive'))[1]{items} } ], [ 0, 1 ], 'faults of nodes');
 is_deeply([ map { scalar @{ $_->{next} } } @{ (get('/schedules'))[1]{items} } ], [ 5, 0, 5 ], 'five times to come, and none while paused');
 
 # ---- 10,000 types ----

@@ -58,7 +58,7 @@ static const ApiRoute routes[] = {
 	},
 	{
 		"GET", "/schedules/{name}/runs", API_VIEWER, "schedule_runs", "Times of a schedule at which its task was added, and the outcome.",
-		.params = runs_params, .nparams = lengthof(runs_params), .schema = "ScheduleRuns"
+		.params = runs_params, .nparams = lengthof(runs_params), .schema = "ScheduleTimes"
 	},
 	{
 		"GET", "/listeners", API_VIEWER, "listeners", "The positions of listeners in their topics.",

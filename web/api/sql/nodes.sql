@@ -10,7 +10,7 @@ numbered AS (SELECT l.*, row_number() OVER (ORDER BY l.is_alive DESC, l.incarnat
 SELECT json_build_object(
 	'items', (SELECT coalesce(json_agg(json_build_object('incarnation', l.incarnation::text, 'name', l.name, 'started', l.started, 'heartbeat', l.heartbeat,
 			'lease', l.lease, 'ended', l.ended, 'is_alive', l.is_alive, 'leads', l.leads, 'buckets', l.buckets[1:200], 'types', l.types[1:200],
-			'types_count', cardinality(l.types), 'faults', NULL) ORDER BY l.place), '[]')
+			'types_count', cardinality(l.types), 'faults', l.faults[1:50]) ORDER BY l.place), '[]')
 		FROM numbered l WHERE l.place <= coalesce($3::integer, 50)),
 	'cursor', (SELECT l.is_alive::integer || '/' || l.incarnation FROM numbered l
 		WHERE l.place = coalesce($3::integer, 50) AND EXISTS (SELECT FROM numbered m WHERE m.place > l.place)))::text AS body
