@@ -33,11 +33,13 @@ static const Answer answers[] = {
 	{404, "NotFound", "There is no such object.", true, true},
 	{409, "Conflict", "The object, or others, do not allow that now; nothing has changed.", false, true},
 	{413, "TooLarge", "The request has more than 256 kB.", true, true},
+	{414, "LongAddress", "The address is too long for the server.", true, true},
 	{415, "NoJson", "The body is not application/json.", true, true},
 	{421, "Misdirected", "The header Host names another server.", true, true},
 	{422, "Unprocessable", "The database cannot work with these values.", true, true},
 	{428, "NoVersion", "The change names no version.", false, true},
 	{429, "TooMany", "Too many requests had a wrong token.", true, true},
+	{431, "LongHeaders", "The headers are too long for the server.", true, true},
 	{500, "Failed", "The database refused the request; the log of twtasks-web says why.", true, true},
 	{501, "NotInstalled", "The database lacks an extension that the route needs.", true, true},
 	{503, "Unavailable", "The database gives no answer now, or not in time.", true, true},
@@ -109,16 +111,32 @@ problems_of(int status)
 	return types;
 }
 
+/* libmicrohttpd answers what it cannot read, without a problem. */
+static bool
+is_unread(int status)
+{
+	return status == MHD_HTTP_URI_TOO_LONG || status == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+}
+
+static json_t *
+refusal(const Answer *answer)
+{
+	json_t	   *response = json_pack("{s:s,s:o}", "description", answer->help,
+									 "x-problems", problems_of(answer->status));
+
+	if (!is_unread(answer->status))
+		(void) json_object_set_new(response, "content",
+								   content(PROBLEM_CONTENT_TYPE, reference("schemas", "Problem")));
+	return response;
+}
+
 static json_t *
 all_responses(void)
 {
 	json_t	   *all = json_pack("{s:{s:s}}", "NotModified", "description", "The client has this answer.");
 
 	for (size_t i = 0; i < lengthof(answers); i++)
-		(void) json_object_set_new(all, answers[i].name,
-								   json_pack("{s:s,s:o,s:o}", "description", answers[i].help,
-											 "x-problems", problems_of(answers[i].status), "content",
-											 content(PROBLEM_CONTENT_TYPE, reference("schemas", "Problem"))));
+		(void) json_object_set_new(all, answers[i].name, refusal(&answers[i]));
 	return all;
 }
 
