@@ -148,6 +148,7 @@ write_api_counts(void *arg, StringInfo out)
 static void
 set_access(Web *web, const WebConfig *config)
 {
+	http_set_tls(web->http, config->manage.tls.tls);
 	http_set_tokens(web->http, config->tokens);
 	http_limit(web->http, config->connections_of_one, config->proxies);
 	http_set_hosts(web->http, manage_is_wanted(&config->manage), config->manage.hosts);

@@ -39,6 +39,10 @@ static const Option options[] = {
 		.help = "a proxy that logs people in, and names them in headers"
 	},
 	{
+		"tls", OPTION_SECTION, .section = &tls_section, .offset = offsetof(ManageConfig, tls),
+		.help = "TLS of the whole server, and clients who log in by their certificates"
+	},
+	{
 		"hosts", OPTION_WORDS,
 		.min = 1, .max = 100, .check = check_host,
 		.offset = offsetof(ManageConfig, hosts),
@@ -64,7 +68,7 @@ static const Option options[] = {
 bool
 manage_is_for_others(const ManageConfig *config)
 {
-	return config->tokens != NULL || config->proxy.nnetworks > 0;
+	return config->tokens != NULL || config->proxy.nnetworks > 0 || config->tls.nclients > 0;
 }
 
 bool
@@ -106,7 +110,7 @@ check_ways(const ManageConfig *config, const Place *place)
 	if (manage_is_wanted(config) ||
 		(config->socket == NULL && config->hosts == NULL && config->read_postgres == NULL && config->trace_url == NULL))
 		return true;
-	return options_fail(place, "", "nobody could log in; give it socket_users, a token_file or a proxy");
+	return options_fail(place, "", "nobody could log in; give it socket_users, a token_file, a proxy or clients of tls");
 }
 
 static bool

@@ -10,6 +10,7 @@
 #define TWT_MANAGE_CONFIG_H
 
 #include "options/option.h"
+#include "web/manage_tls.h"
 #include "web/person_proxy.h"
 #include "web/person_tokens.h"
 
@@ -21,6 +22,7 @@ typedef struct ManageConfig
 	char	   *token_file;		/* NULL: none */
 	PersonTokens *tokens;		/* the tokens in it */
 	ProxyConfig proxy;
+	TlsConfig	tls;
 	char	  **hosts;			/* names of this server, or NULL */
 	char	   *read_postgres;	/* libpq conninfo for GET; NULL: as the rest */
 	int			sessions;

@@ -86,6 +86,17 @@ judge_proxy(const Persons *persons, const HttpRequest *request)
 }
 
 static const PersonRefusal *
+judge_client(const Persons *persons, const HttpPeer *peer)
+{
+	if (person_name_fault(peer->common_name) != NULL)
+		return &no_role;
+	persons->person->name = peer->common_name;
+	persons->person->is_ambient = true;
+	person_entries_user(persons->config->tls.clients, peer->common_name, persons->person);
+	return NULL;
+}
+
+static const PersonRefusal *
 judge_socket(const Persons *persons, const HttpPeer *peer)
 {
 	Person	   *person = persons->person;
@@ -128,6 +139,8 @@ log_in(const Persons *persons, const HttpRequest *request)
 		return judge_token(persons, request, authorization + 7);
 	if (person_proxy_is_used(&persons->config->proxy, request))
 		return judge_proxy(persons, request);
+	if (peer->common_name != NULL)
+		return judge_client(persons, peer);
 	if (peer->is_unix && persons->config->nsocket_users > 0 &&
 		!person_proxy_is_trusted(&persons->config->proxy, peer))
 		return judge_socket(persons, peer);

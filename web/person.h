@@ -10,8 +10,12 @@
  * the first way to log in that fits:
  *
  *	 a bearer token		its SHA-256 is in token_file; no other way is tried then
+ *	 a proxy			names the user in a header: person_proxy.h
+ *	 a certificate		its common name is one of the clients
+ *	 the Unix socket	its user or a group is in socket_users: person_entry.h
  *
- * A browser adds no token by itself, so a foreign web page cannot use one.
+ * A browser adds no token by itself, so a foreign web page cannot use one.  The other
+ * ways are ambient: see person_origin.h.
  *
  *-------------------------------------------------------------------------
  */

@@ -225,6 +225,29 @@ test_proxy_errors(void **state)
 	expect_error("manage.hosts[0]: invalid value \"https://x\"", "listen: localhost:1\nmanage: {hosts: ['https://x']}\n");
 }
 
+static void
+expect_tls_error(const char *expected, const char *tls)
+{
+	char	   *lines = psprintf("listen: localhost:1\nmanage: {tls: {%s}}\n", tls);
+
+	expect_error(expected, lines);
+	pfree(lines);
+}
+
+static void
+test_tls_errors(void **state)
+{
+	expect_tls_error("manage.tls.certificate_file: the key is missing", "key_file: /nowhere");
+	expect_tls_error("manage.tls.certificate_file: the key is missing", "clients: [{name: robot, roles: [viewer]}]");
+	expect_tls_error("manage.tls.key_file: the key is missing", "certificate_file: /nowhere");
+	expect_tls_error("manage.tls: ", "certificate_file: /nowhere, key_file: /nowhere");
+	expect_tls_error("manage.tls.clients: clients and client_ca_file need each other",
+					 "certificate_file: /nowhere, key_file: /nowhere, client_ca_file: /nowhere");
+	expect_tls_error("manage.tls.clients: clients and client_ca_file need each other",
+					 "certificate_file: /nowhere, key_file: /nowhere, clients: [{name: robot, roles: [viewer]}]");
+	expect_tls_error("manage.tls.clients[0].name: the key is missing", "clients: [{roles: [viewer]}]");
+}
+
 /* A token in two files would have the rights of either. */
 static void
 test_common_token(void **state)
@@ -292,6 +315,7 @@ main(void)
 		cmocka_unit_test(test_unknown_user),
 		cmocka_unit_test(test_proxy),
 		cmocka_unit_test(test_proxy_errors),
+		cmocka_unit_test(test_tls_errors),
 		cmocka_unit_test(test_common_token),
 		cmocka_unit_test(test_beyond_this_machine),
 	};

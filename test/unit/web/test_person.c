@@ -106,11 +106,14 @@ static PersonEntry *proxy_users[] = {&carol, NULL};
 static PersonEntry ops = {.group = "ops", .roles = operator};
 static PersonEntry all = {.group = "all of us", .roles = viewer};
 static PersonEntry *proxy_groups[] = {&ops, &all, NULL};
+static PersonEntry robot = {.user = "robot 7", .roles = operator};
+static PersonEntry *clients[] = {&robot, NULL};
 static PeerNetwork network;
 static uid_t proxy_ids[] = {33};
 
 static ManageConfig config = {
 	.socket_users = socket_users, .nsocket_users = 3, .tokens = &tokens, .hosts = hosts,
+	.tls = {.clients = clients, .nclients = 1},
 	.proxy = {
 		.user_header = USER, .groups_header = GROUPS, .networks = &network, .nnetworks = 1,
 		.ids = proxy_ids, .nids = 1, .users = proxy_users, .groups = proxy_groups
@@ -381,6 +384,36 @@ test_socket_strangers(void **state)
 	come_from("10.0.0.7");
 }
 
+/* ---- certificates ---- */
+
+static void
+test_certificates(void **state)
+{
+	char		robot_name[] = "robot 7";
+	char		other_name[] = "robot";
+	char		odd_name[] = "robot\n7";
+
+	peer.common_name = robot_name;
+	expect_person("robot 7");
+	assert_true(person_of_last()->is_ambient);
+	assert_string_equal(person_of_last()->role[API_OPERATOR], "twtasks_operator");
+	expect_person("alice", RIGHT);
+	expect_refused(401, "Authorization", "Bearer wrong");
+	method = "POST";
+	expect_person("robot 7", JSON);
+	expect_refused(403, "Content-Type", "text/plain");
+	expect_refused(403, JSON, "Sec-Fetch-Site", "cross-site");
+	method = "GET";
+	peer.common_name = other_name;
+	expect_refused(403);
+	peer.common_name = odd_name;
+	expect_refused(403);
+	come_from("10.2.3.4");
+	peer.common_name = robot_name;
+	expect_person("carol", USER, "carol");
+	come_from("10.0.0.7");
+}
+
 /* ---- web pages of others ---- */
 
 static void
@@ -485,6 +518,7 @@ main(void)
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_socket),
 		cmocka_unit_test(test_socket_strangers),
+		cmocka_unit_test(test_certificates),
 		cmocka_unit_test(test_origins),
 		cmocka_unit_test(test_proxy_changes),
 		cmocka_unit_test(test_other_changes),
