@@ -22,7 +22,7 @@ my $web = TwTasks::Api->start($node, 'web');
 sub said
 {
 	my ($person, $method, $path, $body, %options) = @_;
-	my ($status, $answer) = $web->call($person, $method, $path, body => $body, %options);
+	my ($status, $answer) = $web->call_as_described($person, $method, $path, body => $body, %options);
 
 	return join(' ', $status, $answer->{result} // ($answer->{type} // '') =~ s{^/problems/}{}r), $answer;
 }
@@ -209,7 +209,7 @@ sub payload
 {
 	my ($task, %body) = @_;
 
-	return $web->call('pia', 'POST', "/tasks/$task/payload", body => { reason => 'customer asks', %body });
+	return $web->call_as_described('pia', 'POST', "/tasks/$task/payload", body => { reason => 'customer asks', %body });
 }
 my ($status, $read, $whole) = payload($paid);
 
@@ -241,4 +241,6 @@ SQL
 is((said('otto', 'POST', '/to-do/approval/1', { data => { n => '1', approved => JSON::PP::true } }))[0], '200 decided', 'an answer');
 is((said('otto', 'POST', '/to-do/approval/1', { data => { n => '1' } }))[0], '409 wrong-status', 'a second answer');
 is((said('otto', 'POST', '/to-do/approval/2', { data => { n => '2' } }))[0], '404 not-found', 'no such item');
+is_deeply($web->faults, [], 'each answer is as its description says');
+cmp_ok(scalar keys %{ $web->{judged} }, '>', 3, 'and many are described');
 done_testing();

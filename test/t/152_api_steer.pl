@@ -19,7 +19,7 @@ my $web = TwTasks::Api->start($node, 'web');
 sub said
 {
 	my ($method, $path, %body) = @_;
-	my ($status, $answer, $whole) = $web->call('otto', $method, $path, body => { reason => "to $method", %body });
+	my ($status, $answer, $whole) = $web->call_as_described('otto', $method, $path, body => { reason => "to $method", %body });
 
 	return join(' ', $status, ($answer->{type} // '') =~ s{^/problems/}{}r || ()), $answer, $whole;
 }
@@ -167,11 +167,11 @@ foreach my $place ([ 'policies/PAYOUT%7C*', 'type', 'PAYOUT|*' ], [ 'buckets/def
 # ---- what if ----
 
 $node->value(q{SELECT twtasks.configure_limit('WHAT', 2)});
-my ($status, $answer) = $web->call('vera', 'POST', '/limits/WHAT/what-if', body => { concurrency => 4 });
+my ($status, $answer) = $web->call_as_described('vera', 'POST', '/limits/WHAT/what-if', body => { concurrency => 4 });
 
 is("$status $answer->{current}", '200 2', 'a viewer may ask what would be');
 like($answer->{sentence}, qr/with 4/, '... in words');
-is(($web->call('vera', 'POST', '/limits/NONE/what-if', body => { concurrency => 4 }))[0], 404, '... of a limit that there is');
+is(($web->call_as_described('vera', 'POST', '/limits/NONE/what-if', body => { concurrency => 4 }))[0], 404, '... of a limit that there is');
 
 # ---- schedules ----
 
@@ -227,4 +227,6 @@ is((said('DELETE', "/silences/$answer->{id}"))[0], '200', 'its end');
 is(noted(), 'silence */PAYOUT* otto to DELETE', '... by whom, and why');
 is((said('DELETE', "/silences/$answer->{id}"))[0], '409 wrong-status', '... once');
 is((said('DELETE', '/silences/999'))[0], '404 not-found', 'no such silence');
+is_deeply($web->faults, [], 'each answer is as its description says');
+cmp_ok(scalar keys %{ $web->{judged} }, '>', 10, 'and many are described');
 done_testing();

@@ -8,6 +8,7 @@ use warnings FATAL => 'all';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use TwTasks::Schema qw(schema_faults use_schemas);
 use TwTasks::Web;
 
 our @ISA = ('TwTasks::Web');
@@ -52,6 +53,47 @@ sub call
 	my ($self, $person, $method, $path, %options) = @_;
 
 	return $self->ask($method, "/api/v1$path", (defined $person ? (token => $self->{api_tokens}{$person}) : ()), %options);
+}
+
+# Like call(), and notes each answer that is not as the description says.
+sub call_as_described
+{
+	my ($self, $person, $method, $path, %options) = @_;
+	my @answer = $self->call($person, $method, $path, %options);
+	my $responses = ($self->operation($method, $path) // {})->{responses} // {};
+	my $response = $responses->{ $answer[0] };
+	my ($content) = values %{ ($response // {})->{content} // {} };
+	my ($name) = $answer[0] >= 400 ? 'Problem' : ($content->{schema}{'$ref'} // '') =~ m{^#/components/schemas/(.*)};
+
+	push @{ $self->{faults} }, "$method $path: status $answer[0] is not in the description" unless $response;
+	push @{ $self->{faults} }, map { "$method $path: $_" } schema_faults($answer[1], $name) if $name;
+	$self->{judged}{$name}++ if $name;
+	return @answer;
+}
+
+# The operation of a request by its method and path; undef: none.
+sub operation
+{
+	my ($self, $method, $path) = @_;
+
+	if (!$self->{description})
+	{
+		$self->{description} = ($self->call(undef, 'GET', '/openapi.json'))[1];
+		use_schemas($self->{description});
+	}
+	foreach my $template (sort keys %{ $self->{description}{paths} })
+	{
+		my $pattern = $template =~ s{^/api/v1}{}r =~ s{\{\w+\}}{[^/]+}gr;
+
+		return $self->{description}{paths}{$template}{ lc $method } if $path =~ /^$pattern(\?|$)/;
+	}
+	return undef;
+}
+
+# The noted faults.
+sub faults
+{
+	return $_[0]{faults} // [];
 }
 
 1;

@@ -2,7 +2,7 @@
 SELECT CASE WHEN (x.r).result <> 'changed' THEN (x.r).result END AS problem,
 	CASE WHEN (x.r).result = 'changed'
 		 THEN json_build_object('id', $1::uuid, 'result', (x.r).result, 'version', (x.r).version::text, 'status', (x.r).status)
-		 ELSE json_build_object('version', (x.r).version::text, 'task_status', (x.r).status) END::text AS body,
+		 ELSE json_strip_nulls(json_build_object('version', (x.r).version::text, 'task_status', (x.r).status)) END::text AS body,
 	(x.r).version::text AS etag
 FROM (
 	SELECT CASE
