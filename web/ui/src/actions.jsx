@@ -11,7 +11,7 @@ export const ACTIONS = {
 	reschedule: { from: ['WAITING'], says: 'Reschedule', done: 'run at another time', time: true },
 	hold: { from: ['WAITING', 'SUBMITTED', 'ERROR'], says: 'Hold', done: 'wait until somebody releases them' },
 	release: { from: ['HELD'], says: 'Release', done: 'run', time: true },
-	cancel: { from: ['WAITING', 'SUBMITTED', 'HELD'], says: 'Cancel', done: 'end as CANCELLED' },
+	cancel: { from: ['WAITING', 'SUBMITTED', 'PROCESSING', 'HELD'], says: 'Cancel', done: 'end as CANCELLED, or be asked to stop' },
 	fail: { from: ['ERROR'], says: 'Fail', done: 'end as FAILED' },
 	reopen: { from: ['FAILED', 'CANCELLED'], says: 'Reopen', done: 'run again', time: true },
 };
@@ -89,10 +89,15 @@ const iso = (local) => (local ? new Date(local).toISOString() : new Date().toISO
 
 // ---- one task ----
 
-export function TaskAction({ task, action, verb, title, class: name, lead, body = {} }) {
+// The same on the command line.
+export function commandFor(task, verb) {
+	const time = verb === 'reschedule' ? ' --run-after 10min' : '';
+	return `twtasksctl ${verb} ${task.id} --version ${task.version}${time} --reason ${shell('...')}`;
+}
+
+export function TaskAction({ task, action, verb, title, class: name, lead, command = action, body = {} }) {
 	const [at, setAt] = useState('');
 	const takesTime = Boolean(ACTIONS[action]?.time);
-	const command = `twtasksctl ${action} ${task.id} --version ${task.version} --reason ${shell('...')}`;
 
 	return (
 		<ChangeButton
@@ -102,7 +107,7 @@ export function TaskAction({ task, action, verb, title, class: name, lead, body 
 			lead={lead ?? <>It is {task.status} in version {task.version}. If somebody changes it before you, nothing happens.</>}
 		>
 			{takesTime && <When value={at} onInput={setAt} />}
-			<Command text={command} />
+			<Command text={commandFor(task, command)} />
 		</ChangeButton>
 	);
 }

@@ -206,7 +206,7 @@ function Frame() {
 			<aside class="side" id="side" aria-label="navigation and settings"><Navigation page={route.page} overview={overview} who={who} /><Settings who={who} /></aside>
 			<div class="content">
 				<Notices />
-				<Current key={route.page} params={route.params} />
+				<Current key={route.page} params={route.params} overview={overview} />
 			</div>
 			<Announcer overview={overview} />
 			{help && <Help onClose={() => setHelp(false)} />}

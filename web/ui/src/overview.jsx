@@ -1,6 +1,6 @@
 // The first page: is anything wrong, since when, what helps, and does it grow?
 import { useState } from 'preact/hooks';
-import { address, call, me, useAnswer, useStore } from './api.js';
+import { address, call, me, useStore } from './api.js';
 import { ChangeButton } from './actions.jsx';
 import { Flow, Heat, Spark } from './charts.jsx';
 import { clock, count, length, number, percent, relative, since } from './format.js';
@@ -177,8 +177,7 @@ export const TYPE_COLUMNS = [
 	{ head: 'slots', cell: (t) => (t.slots === null ? <span class="quiet">no limit</span> : <Meter used={t.slots_used ?? 0} of={t.slots} />) },
 ];
 
-export function Overview() {
-	const answer = useAnswer('overview', OVERVIEW_MS);
+export function Overview({ overview: answer }) {
 	const now = useNow(1000);
 	const d = answer.data;
 	const minutes = d?.flow?.minutes ?? [];

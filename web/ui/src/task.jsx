@@ -1,9 +1,9 @@
 // One task: why it is where it is, its life, its attempts, and what may be done.
 import { useState } from 'preact/hooks';
 import { address, call, me, may, useAnswer, useHold, useStore } from './api.js';
-import { actionsFor, Change, TaskAction } from './actions.jsx';
+import { actionsFor, Change, commandFor, TaskAction } from './actions.jsx';
 import { difference } from './diff.js';
-import { count, length, number, shell } from './format.js';
+import { count, length, number } from './format.js';
 import { Command, Copy, Empty, Facts, Link, Page, Panel, Status, Tag, Time } from './parts.jsx';
 
 const ENDS = ['DONE', 'FAILED', 'CANCELLED'];
@@ -181,13 +181,14 @@ export function Task({ params }) {
 					</Panel>
 					<Panel title="Life">
 						<Bars attempts={[...tries]} task={t} />
+						{life.data?.cursor && <p class="meta">Only its last events; twtasksctl life has all.</p>}
 						<Life events={life.data?.items} />
 					</Panel>
 					<Attempts attempts={tries} />
 					<Payload task={t} />
 					<Panel title="On the command line">
 						<Command text={`twtasksctl show ${id}`} />
-						{actions.map((a) => <Command key={a} text={`twtasksctl ${a} ${id} --version ${t.version} --reason ${shell('...')}`} />)}
+						{actions.map((a) => <Command key={a} text={commandFor(t, a)} />)}
 					</Panel>
 				</>
 			)}

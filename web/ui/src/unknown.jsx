@@ -15,9 +15,9 @@ function One({ of: t }) {
 			<p>{t.why && t.why[0].toUpperCase() + t.why.slice(1)}.</p>
 			{t.late_result !== undefined && t.late_at && <p class="late"><strong>A result came late</strong>, <Time at={t.late_at} />: {t.late_result ?? 'done'}. The work was probably done.</p>}
 			<div class="decide">
-				<TaskAction task={t} action="finish" body={{ happened: true }} verb="It happened" title="It happened: do not run it again"
+				<TaskAction task={t} action="finish" command="confirm" body={{ happened: true }} verb="It happened" title="It happened: do not run it again"
 					lead="You have looked at the other side, and the work was done. The task ends, and never runs again." />
-				<TaskAction task={t} action="finish" body={{ happened: false }} verb="It did not happen" title="It did not happen: run it again"
+				<TaskAction task={t} action="finish" command={t.status === 'HELD' ? 'release' : 'resume'} body={{ happened: false }} verb="It did not happen" title="It did not happen: run it again"
 					lead="You have looked at the other side, and nothing was done. The task runs again." />
 			</div>
 		</article>
