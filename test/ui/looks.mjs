@@ -32,6 +32,8 @@ async function look([name, address]) {
 	}
 	await page.setViewportSize({ width: 320, height: 640 });
 	if (await overflow(page) > 0) troubles.push('too wide at 320 px');
+	// A busy machine answers late now and then; the page asks again.
+	await page.waitForSelector('.trouble', { state: 'detached' }).catch(() => {});
 	const refused = await page.locator('.trouble').allTextContents();
 	tell(!troubles.length, `${name}: light and dark, wide and narrow`, troubles.join('\n'));
 	tell(!faults.length && !refused.length, `${name}: no error, and no other host`, [...faults, ...refused].join('\n'));

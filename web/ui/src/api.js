@@ -83,6 +83,7 @@ export function address(parts, query) {
 	return parts.map(encodeURIComponent).join('/') + (text ? `?${text}` : '');
 }
 
+// The body may come too late as well, which fails.
 async function read(answer) {
 	const text = await answer.text();
 
@@ -96,7 +97,7 @@ async function read(answer) {
 export async function call(method, path, body, headers = {}) {
 	const key = token.get();
 	const all = { Accept: 'application/json', ...headers };
-	let answer;
+	let answer, json;
 
 	if (key) all.Authorization = `Bearer ${key}`;
 	if (body !== undefined) all['Content-Type'] = 'application/json';
@@ -110,11 +111,11 @@ export async function call(method, path, body, headers = {}) {
 			redirect: 'error',
 			signal: AbortSignal.timeout(method === 'GET' ? LIMIT_MS : 15000),
 		});
+		json = await read(answer);
 	} catch (e) {
 		const slow = e.name === 'TimeoutError';
 		throw new Problem(0, { detail: slow ? 'twtasks-web gave no answer in time.' : 'twtasks-web cannot be reached.' });
 	}
-	const json = await read(answer);
 	if (answer.status === 401) login.set({ needed: true, refused: Boolean(key) });
 	if (!answer.ok) throw new Problem(answer.status, json);
 	return json;
