@@ -11,6 +11,10 @@ GRANT twtasks_producer TO demo_app;
 GRANT twtasks_worker TO demo_sidecar;
 GRANT twtasks_operator TO demo_operator;
 
+CREATE ROLE demo_web LOGIN;			/* takes on the role of each person at the page */
+GRANT twtasks_web, twtasks_viewer, twtasks_operator, twtasks_payload_viewer TO demo_web;
+SELECT twtasks.allow_payload('*', 'twtasks_payload_viewer');
+
 /* The SQL handler of the last act has a role of its own. */
 CREATE ROLE demo_bank;
 GRANT demo_bank TO demo_sidecar;
