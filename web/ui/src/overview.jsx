@@ -94,6 +94,10 @@ function Notes({ of: warnings }) {
 	return <ul class="notes">{warnings.map((w) => <li key={w.warning + w.detail}><strong>{w.warning}</strong>: {w.detail}{w.hint && <span class="quiet"> → {w.hint}</span>}</li>)}</ul>;
 }
 
+function Looked({ data, at, now }) {
+	return <p class="meta">Looked at {clock(at)}. Tasks were counted {data.counted_at ? relative(new Date(data.counted_at), now) : 'never: no sidecar leads'}.</p>;
+}
+
 function Verdict({ data, at, now }) {
 	const incidents = [...uncounted(data), ...(data.incidents ?? [])].sort((a, b) => (a.severity === b.severity ? new Date(a.opened) - new Date(b.opened) : a.severity === 'page' ? -1 : 1));
 	const more = alone(data.warnings, incidents);
@@ -105,7 +109,7 @@ function Verdict({ data, at, now }) {
 		return (
 			<section class="verdict fine" aria-label="verdict">
 				<h2><span class="sign" aria-hidden="true">✓</span> Nothing is wrong{data.well_since && <> since <Time at={data.well_since} /></>}</h2>
-				<p class="meta">Looked at {clock(at)}. Tasks were counted {data.counted_at ? relative(new Date(data.counted_at), now) : 'never: no sidecar leads'}.</p>
+				<Looked data={data} at={at} now={now} />
 				<Notes of={more} />
 			</section>
 		);
@@ -117,6 +121,7 @@ function Verdict({ data, at, now }) {
 			</ul>
 			{incidents.length > 6 && <button type="button" class="plain" onClick={() => setAll(!all)}>{all ? 'Show fewer' : `Show ${incidents.length - 6} more`}</button>}
 			<Notes of={more} />
+			<Looked data={data} at={at} now={now} />
 		</section>
 	);
 }
@@ -126,7 +131,8 @@ const Figure = ({ name, value, note, children }) => (
 );
 
 // Whether the backlog grows, in words.
-function trend(t) {
+function trend(t, minutes) {
+	if (!minutes.length) return '';
 	const net = (t.out_per_min ?? 0) - (t.in_per_min ?? 0);
 
 	if (!t.submitted) return 'no task can run';
@@ -138,8 +144,8 @@ function Figures({ totals: t, minutes }) {
 	return (
 		<dl class="figures-row">
 			<Figure name="in / min" value={number(t.in_per_min)}><Spark values={minutes.map((m) => m.in)} label="in, 60 minutes" /></Figure>
-			<Figure name="out / min" value={number(t.out_per_min)}><Spark values={minutes.map((m) => m.out)} label="out, 60 minutes" /></Figure>
-			<Figure name="backlog" value={`${number(t.submitted)}${t.capped ? '+' : ''}`} note={trend(t)} />
+			<Figure name="out / min" value={minutes.length ? number(t.out_per_min) : '–'}><Spark values={minutes.map((m) => m.out)} label="out, 60 minutes" /></Figure>
+			<Figure name="backlog" value={`${number(t.submitted)}${t.capped ? '+' : ''}`} note={trend(t, minutes)} />
 			<Figure name="oldest" value={length(since(t.oldest))} note={t.waiting ? `${number(t.waiting)} more wait for a time` : 'in the queue'} />
 			<Figure name="p95 wait" value={length(t.p95_wait)} note="before a start" />
 			<Figure name="p95 run" value={length(t.p95_run)} note="of a try" />
