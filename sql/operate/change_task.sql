@@ -29,6 +29,9 @@ END $$;
  *
  *		Moves a live task to the history.  The caller holds the lock on its row.
  *
+ *		A task of twtasks.unknown_outcomes that stays in ERROR stays in that view, which
+ *		knows it by the beginning of its error.
+ *
  * Returns
  *		status			the status of the task now; ERROR: a function of on_end failed
  *		became			facts() of the task
@@ -41,9 +44,15 @@ RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	is_unknown CONSTANT boolean := EXISTS (SELECT FROM twtasks.unknown_outcomes u WHERE u.id = task.id);
 BEGIN
 	SELECT e.status INTO STRICT status
 	FROM twtasks_internal.end_tasks(ARRAY[task.id], ARRAY[status::text], ARRAY[CASE WHEN status = 'DONE' THEN reason ELSE coalesce(task.error, reason) END]) e;
+	IF is_unknown THEN
+		UPDATE twtasks.task t SET error = twtasks_internal.cut_message(task.error || '; ' || t.error)
+		WHERE t.id = task.id AND t.status = 'ERROR' AND NOT t.error ^@ task.error;
+	END IF;
 	became := coalesce((SELECT twtasks_internal.finished_facts(f) FROM twtasks.finished_task f
 						WHERE f.id = task.id AND f.version = task.version + 1),
 					   (SELECT twtasks_internal.facts(t) FROM twtasks.task t WHERE t.id = task.id));

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.task_attempt;
-SELECT plan(33);
+SELECT plan(38);
 
 CREATE FUNCTION pg_temp.lose(n integer, rule twtasks.stuck_rule DEFAULT 'error') RETURNS void
 LANGUAGE sql
@@ -111,10 +111,18 @@ SELECT is(pg_temp.change('confirm', pg_temp.id(22), 2), 'changed', 'a function o
 SELECT is((SELECT concat_ws(' ', (h.task).status, (h.task).message, coalesce((h.task).error, '-')) FROM app.heard h), 'DONE test -', '... hears of it');
 SELECT is((SELECT f.data FROM twtasks.finished_task f WHERE f.id = pg_temp.id(22)), NULL, 'when_done clears its data');
 SELECT is((SELECT f.status::text FROM twtasks.finished_task f WHERE f.id = pg_temp.id(22)), 'DONE', '... and a row stays, even where none should');
-SELECT twtasks.configure_type('TEST', on_end => 'app.refuses') \g /dev/null
 SELECT pg_temp.lose(23) \g /dev/null
+SELECT twtasks.configure_type('TEST', on_end => 'app.refuses') \g /dev/null
 SELECT is(pg_temp.change('confirm', pg_temp.id(23), 2) || ' ' || pg_temp.state(pg_temp.id(23)), 'changed ERROR 3', 'what a function refuses stays in ERROR');
+SELECT is((SELECT why FROM twtasks.unknown_outcomes WHERE id = pg_temp.id(23)),
+	'its deadline passed without a result; it became DONE, but function "app.refuses" for on_end failed: not in the books (SQLSTATE P0001)', '... and unknown');
+SELECT pg_temp.change('hold', pg_temp.id(23), 3), pg_temp.change('confirm', pg_temp.id(23), 4) \g /dev/null
+SELECT is(pg_temp.state(pg_temp.id(23)) || ' ' || (SELECT if_done FROM twtasks.unknown_outcomes WHERE id = pg_temp.id(23)),
+	format('ERROR 5 SELECT * FROM twtasks.confirm_task(%L, 5, ''...'')', pg_temp.id(23)), '... also if it refuses again, from HELD');
+SELECT is(pg_temp.change('fail', pg_temp.id(23), 5) || ' ' || pg_temp.state(pg_temp.id(23)), 'changed ERROR 6', '... or refuses to give it up');
 SELECT twtasks.drop_type_policy('TEST') \g /dev/null
+SELECT is((SELECT pg_temp.type(if_done, 'it is booked') FROM twtasks.unknown_outcomes WHERE id = pg_temp.id(23)), 'changed DONE', '... until its confirmation is taken');
+SELECT is((SELECT concat_ws(' ', t.version, t.message, coalesce(t.error, '-')) FROM twtasks.tasks t WHERE t.id = pg_temp.id(23)), '7 it is booked -', '... whose reason is its message');
 
 -- ---- Rights ----
 SET LOCAL ROLE twtasks_viewer;
