@@ -218,18 +218,22 @@ settle_notify(WebConfig *config, const Place *place)
 	return config->notify.line != NULL;
 }
 
-/* Without a token_file, routes that need its tokens are for this machine, or for nobody. */
+/*
+ * Without a token_file, routes that need its tokens are for this machine, or for
+ * nobody.  A proxy brings the requests of others to this machine.
+ */
 static bool
 read_listen(WebConfig *config, const Place *place)
 {
 	Address		address;
+	bool		is_local = address_parse(config->listen, &address) == NULL && address.is_local;
 
 	if (config->token_file != NULL)
 		return read_tokens(place, "token_file", config->token_file, &config->tokens);
-	if (address_parse(config->listen, &address) == NULL && address.is_local)
+	if (is_local && config->manage.proxy.user_header == NULL)
 		return true;
 	config->tokens = palloc0(sizeof(char *));
-	return manage_is_for_others(&config->manage) ||
+	return is_local || manage_is_for_others(&config->manage) ||
 		options_fail(place, "listen", "an address that other machines can reach needs a token_file,"
 					 " or a way to log in of manage");
 }
