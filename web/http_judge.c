@@ -62,17 +62,29 @@ refuse_host(HttpRequest *request)
 	return true;
 }
 
+/*
+ * Whether the route serves this machine without a token.  An open route may have
+ * any of our names, which refuse_host() has looked at.
+ */
+static bool
+needs_our_host(const HttpRequest *request)
+{
+	const HttpRoute *route = request->route;
+	const Http *http = request->http;
+
+	return http->tokens == NULL && route->admits == NULL && !(route->is_open && http->checks_hosts);
+}
+
 /* A route that judges for itself knows better whose pages may use it. */
 static bool
 is_of_foreign_page(const HttpRequest *request)
 {
-	const HttpRoute *route = request->route;
 	const char *host = http_header(request, "Host");
 
-	if (route->judge != NULL)
+	if (request->route->judge != NULL)
 		return false;
 	return !http_is_our_origin(http_header(request, "Origin"), host) ||
-		(request->http->tokens == NULL && route->admits == NULL && !http_is_our_host(host));
+		(needs_our_host(request) && !http_is_our_host(host));
 }
 
 /* One more would only wait, and hold memory. */

@@ -97,6 +97,7 @@ serve_count(void *arg, HttpRequest *request)
 }
 
 static const HttpRoute routes[] = {
+	{"GET", "/secret", .serve = serve_count},
 	{"GET", "/count", .is_open = true, .serve = serve_count},
 	{"GET", "/echo/*", .is_open = true, .serve = serve_echo},
 	{"PUT", "/echo/*", .is_open = true, .serve = serve_echo},
@@ -240,6 +241,24 @@ test_hosts(void **state)
 	expect(ECHO "Host: tasks.example\r\n\r\n", " 421 ");
 	http_set_hosts(server.http, false, NULL);
 	expect(ECHO "Host: tasks.example\r\n\r\n", " 200 ");
+	close_server();
+}
+
+/* Without tokens, a proxy may bring its name to open routes alone. */
+static void
+test_hosts_without_tokens(void **state)
+{
+	char	   *hosts[] = {"tasks.example", NULL};
+
+	open_http();
+	http_set_tokens(server.http, NULL);
+	http_set_hosts(server.http, true, hosts);
+	expect(ECHO "Host: tasks.example\r\n\r\n", " 200 ");
+	expect(ECHO "Host: evil.example\r\n\r\n", " 421 ");
+	expect("GET /secret HTTP/1.1\r\nConnection: close\r\nHost: tasks.example\r\n\r\n", " 403 ");
+	expect("GET /secret HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\n\r\n", " 200 ");
+	http_set_hosts(server.http, false, NULL);
+	expect(ECHO "Host: tasks.example\r\n\r\n", " 403 ");
 	close_server();
 }
 
@@ -414,6 +433,7 @@ main(void)
 		TEST(test_methods),
 		TEST(test_counted_headers),
 		TEST(test_hosts),
+		TEST(test_hosts_without_tokens),
 		TEST(test_judge),
 		TEST(test_judged_again),
 		TEST(test_refusals),
