@@ -164,7 +164,10 @@ extern void http_answer_text(HttpRequest *request, int status, const char *type,
 extern void http_answer_with(HttpRequest *request, const HttpAnswer *answer,
 							 const char *body, size_t len);
 
-/* The same with a body that several answers share, without a copy of it. */
+/*
+ * The same with a body that several answers share, without a copy of it, and of
+ * any length.
+ */
 extern void http_answer_shared(HttpRequest *request, const HttpAnswer *answer,
 							   HttpShared *body);
 

@@ -178,6 +178,7 @@ take_room(HttpRequest *request, size_t len)
 {
 	Http	   *http = request->http;
 
+	len = Min(len, ANSWER_COUNTS_MAX);
 	while (http->answer_bytes + len > ANSWERS_MAX && !dlist_is_empty(&http->answers))
 	{
 		HttpRequest *oldest = dlist_head_element(HttpRequest, answer_node, &http->answers);
@@ -212,9 +213,18 @@ http_put(HttpRequest *request, const HttpAnswer *answer, struct MHD_Response *re
 	http_listener_wake(request->listener);
 }
 
+/* Whether no other answer has the bytes. */
+static bool
+has_own_bytes(const HttpShared *body)
+{
+	return !body->is_static && body->refs == 1 && body->len > 0;
+}
+
 static void
 put_shared(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
 {
+	if (has_own_bytes(body))
+		take_room(request, body->len);
 	body->refs++;
 	http_put(request, answer,
 			 MHD_create_response_from_buffer_with_free_callback_cls(body->len, unconstify(char *, body->bytes),
@@ -243,8 +253,6 @@ http_answer_with(HttpRequest *request, const HttpAnswer *answer, const char *bod
 		http_refuse(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "too_large", "The answer has more than 64 MB.");
 		return;
 	}
-	if (is_wanted && len > 0)
-		take_room(request, len);
 	copy = http_share(body, len);
 	http_answer_shared(request, answer, copy);
 	http_unshare(copy);

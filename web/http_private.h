@@ -19,8 +19,11 @@
 
 #define BODY_MAX (256 * 1024)
 
-/* Copied bodies of all answers that are not sent yet. */
+/* Bodies of their own of all answers that are not sent yet. */
 #define ANSWERS_MAX (64 * 1024 * 1024)
+
+/* Counts at most for one of them, so that a small one does not end a single large one. */
+#define ANSWER_COUNTS_MAX (ANSWERS_MAX / 2)
 
 /* Requests that routes have, above which routes with a judge get no more. */
 #define SERVED_MAX 200
@@ -69,8 +72,8 @@ struct Http
 	slist_head	routes;
 	slist_head	refusals;
 	dlist_head	suspended;
-	dlist_head	answers;		/* with a copied body, the oldest first */
-	size_t		answer_bytes;	/* ... and the bytes of all */
+	dlist_head	answers;		/* with a body of their own, the oldest first */
+	size_t		answer_bytes;	/* ... and what counts of all */
 	int			nserved;
 	dlist_head	streams;
 	int			nstreams;

@@ -28,16 +28,41 @@ serve_never(void *arg, HttpRequest *request)
 	waiting[nwaiting++] = request;
 }
 
+static const HttpAnswer text_answer = {.status = 200, .type = "text/plain"};
+
+/* As many bytes as the path says. */
+static char *
+make_bytes(const HttpRequest *request, size_t *len)
+{
+	char	   *bytes;
+
+	*len = atoi(http_part(request, 0));
+	bytes = palloc(*len);
+	memset(bytes, 'x', *len);
+	return bytes;
+}
+
 static void
 serve_bytes(void *arg, HttpRequest *request)
 {
-	HttpAnswer	answer = {.status = 200, .type = "text/plain"};
-	size_t		len = atoi(http_part(request, 0));
-	char	   *bytes = palloc(len);
+	size_t		len;
+	char	   *bytes = make_bytes(request, &len);
 
-	memset(bytes, 'x', len);
-	http_answer_with(request, &answer, bytes, len);
+	http_answer_with(request, &text_answer, bytes, len);
 	pfree(bytes);
+}
+
+/* Shares the bytes with nobody. */
+static void
+serve_shared(void *arg, HttpRequest *request)
+{
+	size_t		len;
+	char	   *bytes = make_bytes(request, &len);
+	HttpShared *body = http_share(bytes, len);
+
+	pfree(bytes);
+	http_answer_shared(request, &text_answer, body);
+	http_unshare(body);
 }
 
 static void
@@ -54,6 +79,7 @@ judge(void *arg, HttpRequest *request)
 static const HttpRoute routes[] = {
 	{"GET", "/never", .serve = serve_never, .judge = judge},
 	{"GET", "/bytes/*", .serve = serve_bytes, .judge = judge},
+	{"GET", "/shared/*", .serve = serve_shared, .judge = judge},
 	{"GET", "/ok", .is_open = true, .serve = serve_ok},
 };
 
@@ -167,9 +193,9 @@ has_begun(void *arg)
 
 /* A client whose answer has begun, and that reads no more of it. */
 static int
-slow_client(void)
+slow_client(const char *path, int len)
 {
-	char	   *text = psprintf("GET /bytes/%d" REST, LARGE);
+	char	   *text = psprintf("GET %s/%d" REST, path, len);
 	Large		large = {.fd = client(text)};
 
 	pfree(text);
@@ -178,16 +204,36 @@ slow_client(void)
 }
 
 static void
-test_slow_readers(void **state)
+expect_bound(const char *path)
 {
 	int			slow[4];
 
 	open_http();
 	for (int i = 0; i < (int) lengthof(slow); i++)
-		slow[i] = slow_client();
+		slow[i] = slow_client(path, LARGE);
 	assert_true(read_all(slow[0]) < LARGE);
 	for (int i = 1; i < (int) lengthof(slow); i++)
 		assert_true(read_all(slow[i]) >= LARGE);
+	close_server();
+}
+
+static void
+test_slow_readers(void **state)
+{
+	expect_bound("/bytes");
+	expect_bound("/shared");
+}
+
+/* An answer above the bound is sent, also beside a small one. */
+static void
+test_huge_shared(void **state)
+{
+	int			fd;
+
+	open_http();
+	fd = slow_client("/shared", HUGE_ANSWER);
+	assert_non_null(strstr(answer_to("GET /shared/3" REST), "\r\n\r\nxxx"));
+	assert_true(read_all(fd) >= HUGE_ANSWER);
 	close_server();
 }
 
@@ -226,6 +272,7 @@ main(void)
 		TEST(test_full_proxies),
 		TEST(test_slow_readers),
 		TEST(test_huge),
+		TEST(test_huge_shared),
 		TEST(test_fast_readers),
 	};
 
