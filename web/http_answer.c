@@ -155,10 +155,12 @@ is_of_client(const HttpRequest *request, const HttpAnswer *answer)
 
 /* ---- the number of requests, and the bytes of answers ---- */
 
+/* Requests of other routes hold no place of the ones with a judge. */
 void
 http_set_served(HttpRequest *request, bool is_served)
 {
-	request->http->nserved += is_served - request->is_served;
+	if (request->route != NULL && request->route->judge != NULL)
+		request->http->nserved += is_served - request->is_served;
 	request->is_served = is_served;
 }
 

@@ -25,7 +25,7 @@
 /* Counts at most for one of them, so that a small one does not end a single large one. */
 #define ANSWER_COUNTS_MAX (ANSWERS_MAX / 2)
 
-/* Requests that routes have, above which routes with a judge get no more. */
+/* Requests that routes with a judge have, above which they get no more. */
 #define SERVED_MAX 200
 
 /* A table of routes. */
@@ -74,7 +74,7 @@ struct Http
 	dlist_head	suspended;
 	dlist_head	answers;		/* with a body of their own, the oldest first */
 	size_t		answer_bytes;	/* ... and what counts of all */
-	int			nserved;
+	int			nserved;		/* by routes with a judge */
 	dlist_head	streams;
 	int			nstreams;
 	LoopTimer  *streams_idle;	/* the next comments */

@@ -80,6 +80,7 @@ static const HttpRoute routes[] = {
 	{"GET", "/never", .serve = serve_never, .judge = judge},
 	{"GET", "/bytes/*", .serve = serve_bytes, .judge = judge},
 	{"GET", "/shared/*", .serve = serve_shared, .judge = judge},
+	{"GET", "/plain", .is_open = true, .serve = serve_never},
 	{"GET", "/ok", .is_open = true, .serve = serve_ok},
 };
 
@@ -100,9 +101,9 @@ are_waiting(void *n)
 }
 
 static int
-wait_client(void)
+wait_client(const char *text)
 {
-	int			fd = client("GET /never" REST);
+	int			fd = client(text);
 	int			n = nwaiting + 1;
 
 	run_until(are_waiting, &n);
@@ -117,7 +118,7 @@ test_too_many(void **state)
 
 	open_http();
 	for (int i = 0; i < SERVED; i++)
-		fds[i] = wait_client();
+		fds[i] = wait_client("GET /never" REST);
 	assert_non_null(strstr(answer_to("GET /never" REST), "HTTP/1.1 503 "));
 	assert_non_null(strstr(answer_to("GET /bytes/3" REST), "\"error\":\"too_much\""));
 	assert_non_null(strstr(answer_to("GET /bytes/3" REST), "\r\nRetry-After: 1\r\n"));
@@ -125,6 +126,23 @@ test_too_many(void **state)
 	http_answer(waiting[0], 200, "{}");
 	assert_non_null(strstr(answer_to("GET /bytes/3" REST), "\r\n\r\nxxx"));
 	for (int i = 1; i < SERVED; i++)
+		http_answer(waiting[i], 200, "{}");
+	for (int i = 0; i < SERVED; i++)
+		expect_end(fds[i], NULL, " 200 ");
+	close_server();
+}
+
+/* Requests that other routes keep take nothing away from routes with a judge. */
+static void
+test_many_others(void **state)
+{
+	int			fds[SERVED];
+
+	open_http();
+	for (int i = 0; i < SERVED; i++)
+		fds[i] = wait_client("GET /plain" REST);
+	assert_non_null(strstr(answer_to("GET /bytes/3" REST), "\r\n\r\nxxx"));
+	for (int i = 0; i < SERVED; i++)
 		http_answer(waiting[i], 200, "{}");
 	for (int i = 0; i < SERVED; i++)
 		expect_end(fds[i], NULL, " 200 ");
@@ -141,7 +159,7 @@ test_full_proxies(void **state)
 	open_http();
 	http_limit(server.http, 1, proxies);
 	for (int i = 0; i < CONNECTIONS_OF_PROXIES_MAX; i++)
-		fds[i] = wait_client();
+		fds[i] = wait_client("GET /never" REST);
 	assert_string_equal(rest_of(client_from("127.0.0.1", "GET /ok" REST)), "");
 	assert_string_equal(rest_of(client_from("127.0.0.2", "GET /ok" REST)), "");
 	assert_non_null(strstr(rest_of(client_from("127.0.0.3", "GET /ok" REST)), " 200 "));
@@ -269,6 +287,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_too_many),
+		TEST(test_many_others),
 		TEST(test_full_proxies),
 		TEST(test_slow_readers),
 		TEST(test_huge),
