@@ -210,8 +210,10 @@ close_parts(Web *web)
 	to_do_close(web->to_do);
 	results_close(web->results);
 	if (web->api != NULL)
-		api_close(web->api);
+		api_stop(web->api);
 	http_close(web->http);
+	if (web->api != NULL)
+		api_close(web->api);
 	pages_close(web->pages);
 	persons_close(web->persons);
 	web_health_close(web->health);

@@ -4,6 +4,8 @@
 use strict;
 use warnings FATAL => 'all';
 
+use IO::Select;
+use IO::Socket::INET;
 use JSON::PP;
 use Test::More;
 use TwTasks::Api;
@@ -50,4 +52,25 @@ like(
 	is_problem(400, 'bad-request', 'an unknown parameter', 'vera', 'GET', "/tasks/$id/why?ids=1")->{detail},
 	qr/does not know the parameter "ids"/, '... is named');
 
+# ---- the end ----
+
+# A second signal ends the program while a request waits for the database.
+my $hasty = TwTasks::Api->start($node, 'hasty', env => { MALLOC_PERTURB_ => 90 });
+my $holder = $node->session;
+my $socket = IO::Socket::INET->new(PeerAddr => $hasty->{config}{listen}) or die "could not connect: $!";
+
+$holder->query('BEGIN; LOCK TABLE twtasks.monitor_type IN ACCESS EXCLUSIVE MODE');
+print $socket "GET /api/v1/overview HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer $hasty->{api_tokens}{vera}\r\n\r\n";
+$socket->flush;
+wait_for(
+	sub {
+		IO::Select->new($socket)->can_read(0)
+		  || $node->value(q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'twtasks-web read' AND state = 'active'}) > 0;
+	},
+	'the request to wait for the lock, or its answer');
+$hasty->signal('TERM');
+$hasty->wait_for_log(qr/main: stopping/);
+$hasty->signal('TERM') unless $hasty->has_exited;
+is($hasty->wait_for_exit, 0, 'it ends in order, although a request has no answer');
+$holder->query('ROLLBACK');
 done_testing();

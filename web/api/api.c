@@ -412,11 +412,16 @@ api_write_counts(const Api *api, StringInfo out)
 }
 
 void
-api_close(Api *api)
+api_stop(Api *api)
 {
 	pool_close(api->reads);
 	pool_close(api->writes);
 	api_cache_free(api->cache);
+}
+
+void
+api_close(Api *api)
+{
 	openapi_close(api->openapi);
 	for (int i = 0; i < api->nserved; i++)
 		pfree(unconstify(char *, api->served[i].http.path));

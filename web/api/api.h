@@ -30,7 +30,10 @@ extern void api_set_config(Api *api, const ManageConfig *config);
 /* Appends figures of answers from memory, in the text format of Prometheus. */
 extern void api_write_counts(const Api *api, StringInfo out);
 
-/* Call it before http_close().  It answers requests that are under way. */
+/* Answers all requests, and takes no more.  Call it before http_close(). */
+extern void api_stop(Api *api);
+
+/* Call it after http_close(), which looks at the routes. */
 extern void api_close(Api *api);
 
 #endif							/* TWT_API_H */
