@@ -340,9 +340,13 @@ make_statement(const char *name)
 	};
 }
 
+/* See send_call(). */
+StaticAssertDecl(API_PARAMS_MAX + 2 <= WIRE_MAX_PARAMS, "a call has the setting and one value more");
+
 static void
 add_route(Api *api, Served *served, const ApiRoute *route, Http *http)
 {
+	Assert(route->nparams <= API_PARAMS_MAX);
 	served->api = api;
 	served->route = route;
 	served->first = make_statement(route->first);
