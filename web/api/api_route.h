@@ -20,7 +20,7 @@
  *
  *	 body		JSON, which the answer has as it is
  *	 etag		the version of the object; a client may send it back in If-Match
- *	 location	the path of a new object
+ *	 location	the path of a new object, relative to the one of the request
  *	 problem	a word of problem.c: then the answer is this problem, and has the
  *				members of the object body too
  *
