@@ -17,12 +17,21 @@ typedef struct Failing
 	int			n;
 } Failing;
 
+/* Roles that have a line of their own within a minute; more have none. */
+#define ROLES_MAX 16
+
 /* Lines of one kind: the first one at once, and then one a minute. */
 typedef struct Line
 {
 	int64		logged_us;		/* 0: never */
 	int			n;				/* since then */
 } Line;
+
+typedef struct RoleLine
+{
+	char		role[64];
+	Line		line;
+} RoleLine;
 
 struct PersonFailures
 {
@@ -31,8 +40,7 @@ struct PersonFailures
 	Line		tokens;
 	Line		headers;
 	Line		users;
-	Line		roles;
-	char		role[64];		/* named by the last line about roles */
+	RoleLine	roles[ROLES_MAX];
 };
 
 /* ---- the log ---- */
@@ -89,17 +97,34 @@ person_failures_note_user(PersonFailures *failures, const HttpPeer *peer)
 				 " whom manage.socket_users does not list", n, peer_text(peer, text, sizeof(text)));
 }
 
+/* The line of the role, or else the one that was logged first. */
+static RoleLine *
+role_line(PersonFailures *failures, const char *role)
+{
+	RoleLine   *oldest = &failures->roles[0];
+
+	for (int i = 0; i < ROLES_MAX; i++)
+	{
+		RoleLine   *found = &failures->roles[i];
+
+		if (strcmp(found->role, role) == 0)
+			return found;
+		if (found->line.logged_us < oldest->line.logged_us)
+			oldest = found;
+	}
+	return oldest;
+}
+
 /* Another role is news at once. */
 void
 person_failures_note_role(PersonFailures *failures, const char *role)
 {
+	RoleLine   *found = role_line(failures, role);
 	int			n;
 
-	if (strcmp(failures->role, role) != 0)
-		failures->roles.logged_us = 0;
-	if (!is_due(failures, &failures->roles, &n))
+	if (!is_due(failures, &found->line, &n))
 		return;
-	snprintf(failures->role, sizeof(failures->role), "%s", role);
+	snprintf(found->role, sizeof(found->role), "%s", role);
 	log_line(TWT_LOG_ERROR, "person", "twtasks-web may not act as the role \"%s\" of the database;"
 			 " GRANT \"%s\" TO its own role", role, role);
 }

@@ -211,6 +211,32 @@ test_roles(void **state)
 	token.roles = viewer;
 }
 
+/* Several roles that lack a GRANT have a line each, once a minute. */
+static void
+test_lacking_roles(void **state)
+{
+	uint64		lines = log_lines(TWT_LOG_ERROR);
+
+	loop_time += SECONDS_TO_US(60);
+	for (int i = 0; i < 5; i++)
+	{
+		persons_lack_role(persons, "lacking one");
+		persons_lack_role(persons, "lacking two");
+	}
+	assert_int_equal(log_lines(TWT_LOG_ERROR) - lines, 2);
+	loop_time += SECONDS_TO_US(60);
+	persons_lack_role(persons, "lacking one");
+	assert_int_equal(log_lines(TWT_LOG_ERROR) - lines, 3);
+	for (int i = 0; i < 100; i++)
+	{
+		char	   *role = psprintf("role %d", i);
+
+		persons_lack_role(persons, role);
+		pfree(role);
+	}
+	assert_int_equal(log_lines(TWT_LOG_ERROR) - lines, 3 + 15);
+}
+
 /* A reload replaces the configuration, and a token may be gone. */
 static void
 test_reload(void **state)
@@ -509,6 +535,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_token),
 		cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_lacking_roles),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_many_addresses),
