@@ -64,7 +64,14 @@ takes_gzip(const HttpRequest *request)
 	const char *coding = http_header(request, "Accept-Encoding");
 
 	coding = coding == NULL ? NULL : strstr(coding, "gzip");
-	return coding != NULL && strncmp(coding, "gzip;q=0", strlen("gzip;q=0")) != 0;
+	if (coding == NULL)
+		return false;
+	coding += strlen("gzip");
+	coding += strspn(coding, " \t");
+	if (*coding != ';')
+		return true;
+	coding += 1 + strspn(coding + 1, " \t");
+	return pg_strncasecmp(coding, "q=", 2) != 0 || strtod(coding + 2, NULL) > 0;
 }
 
 static void

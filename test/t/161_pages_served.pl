@@ -43,7 +43,11 @@ foreach ([ '/', 'text/html', qr/src="app\.js"/ ], [ '/app.js', 'text/javascript'
 	is($gzip->{headers}{'content-encoding'}, 'gzip', '... compressed for those who take it');
 	is(memGunzip($gzip->{content}), $plain->{content}, '... with the same contents');
 	isnt($gzip->{headers}{etag}, $is{etag}, '... and a tag of its own');
-	is(get($path, 'Accept-Encoding' => 'gzip;q=0')->{headers}{'content-encoding'}, undef, '... not for those who refuse it');
+	foreach my $refusal ('gzip;q=0', 'gzip; q=0', 'br, gzip ;Q=0.00')
+	{
+		is(get($path, 'Accept-Encoding' => $refusal)->{headers}{'content-encoding'}, undef, "... not for those who refuse it: $refusal");
+	}
+	is(get($path, 'Accept-Encoding' => 'br, gzip; q=0.5')->{headers}{'content-encoding'}, 'gzip', '... but for those who would take another');
 }
 is(($web->ask('POST', '/', body => {}))[0], 405, 'nobody can post to it');
 is(($web->ask('GET', '/../web.yaml'))[0], 404, 'no other file is served');
