@@ -28,7 +28,7 @@ static const PersonRefusal wrong_token = {
 };
 
 static const PersonRefusal too_many = {
-	MHD_HTTP_TOO_MANY_REQUESTS, "too-many", "Nobody has this token, and there were too many wrong ones from this address; wait a minute."
+	MHD_HTTP_TOO_MANY_REQUESTS, "too_many", "Nobody has this token, and there were too many wrong ones from this address; wait a minute."
 };
 
 static const PersonRefusal foreign_page = {
@@ -36,7 +36,7 @@ static const PersonRefusal foreign_page = {
 };
 
 static const PersonRefusal foreign_header = {
-	MHD_HTTP_BAD_REQUEST, "bad-request", "A header that names the user may come from the proxy alone."
+	MHD_HTTP_BAD_REQUEST, "bad_request", "A header that names the user may come from the proxy alone."
 };
 
 static const PersonRefusal unknown_user = {
@@ -80,7 +80,7 @@ judge_proxy(const Persons *persons, const HttpRequest *request)
 		return &nobody;
 	fault = person_proxy_read(&persons->config->proxy, request, persons->person);
 	if (fault != NULL)
-		return refuse(persons, MHD_HTTP_BAD_REQUEST, "bad-request", fault);
+		return refuse(persons, MHD_HTTP_BAD_REQUEST, "bad_request", fault);
 	persons->person->is_ambient = true;
 	return NULL;
 }

@@ -25,6 +25,7 @@ static const Problem problems[] = {
 	"The log of twtasks-web has the message of the database.", .is_logged = true},
 	{"no_version", "no-version", MHD_HTTP_PRECONDITION_REQUIRED, "A change must name the version that it changes",
 	"Send the member version, or the header If-Match."},
+	{"too_many", "too-many", MHD_HTTP_TOO_MANY_REQUESTS, "There were too many wrong tokens from this address"},
 	{"failed", "failed", MHD_HTTP_INTERNAL_SERVER_ERROR, "The database refused the request",
 	"The log of twtasks-web has the message of the database.", .is_logged = true},
 	{"not_installed", "not-installed", MHD_HTTP_NOT_IMPLEMENTED, "The database lacks an extension that this route needs",
