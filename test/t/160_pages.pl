@@ -29,7 +29,7 @@ plan skip_all => 'there is no chromium' if !$chromium;
 plan skip_all => 'there is no node 20 with npm'
   if quietly('node', '-e', 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)') || quietly('npm', '--version');
 copy("$ui/$_", "$modules/$_") foreach qw(package.json package-lock.json);
-my $away = quietly('npm', 'ci', '--prefix', $modules, '--silent', '--no-audit', '--no-fund', '--ignore-scripts');
+my $away = quietly('timeout', '180', 'npm', 'ci', '--prefix', $modules, '--silent', '--no-audit', '--no-fund', '--ignore-scripts');
 plan skip_all => 'npm could not install the packages of the test' if defined $away;
 
 my $node = TwTasks::Cluster->create('main', conf => { autovacuum => 'off' });
@@ -43,7 +43,8 @@ my %environment = (
 	TWT_CHROMIUM => $chromium,
 	TWT_WEB => "http://$web->{config}{listen}",
 	TWT_OPERATOR => $web->{api_tokens}{otto},
-	TWT_VIEWER => $web->{api_tokens}{vera});
+	TWT_VIEWER => $web->{api_tokens}{vera},
+	TWT_READER => $web->{api_tokens}{pia});
 
 # Results of a script: lines of JSON.
 sub results_ok
@@ -80,7 +81,7 @@ run_script('keys');
 # ---- the audit says who did it, and why ----
 
 is( $node->value(q{SELECT string_agg(DISTINCT reason, ', ' ORDER BY reason) FROM twtasks.audit WHERE on_behalf_of = 'otto'}),
-	'failed by keyboard, held by keyboard, it was not paid, it was paid, resumed by keyboard',
+	'failed by keyboard, held by keyboard, it was not paid, it was paid, released, resumed by keyboard',
 	'changes of tasks have the name and the reason of the person');
 is($node->value(q{SELECT concurrency FROM twtasks.limits WHERE pattern = 'PAYOUT|*' LIMIT 1}), 7, 'the limit is the new one');
 is($node->value(q{SELECT reason FROM twtasks.paused WHERE name = 'PAYOUT|ACME'}), 'paused by keyboard', 'the type is paused');

@@ -48,6 +48,16 @@ SELECT pg_temp.grab(pg_temp.id(n)) FROM generate_series(13, 14) n \g /dev/null
 UPDATE twtasks.task SET deadline = created WHERE id IN (pg_temp.id(13), pg_temp.id(14));
 SELECT twtasks_internal.recover_tasks() \g /dev/null
 
+-- A year that JavaScript does not read, an error without a text, and bytes that are not text.
+SELECT twtasks.add_task('MAIL', task_id => pg_temp.id(71), run_after => '12000-01-01'), twtasks.add_task('MAIL', task_id => pg_temp.id(72)),
+	twtasks.add_task('MAIL', task_id => pg_temp.id(73), payload => '\xff00') \g /dev/null
+SELECT pg_temp.grab(pg_temp.id(72)) \g /dev/null
+SELECT pg_temp.finish(pg_temp.id(72), 'error') \g /dev/null
+SELECT twtasks.add_task('MAIL', task_id => pg_temp.id(n)) FROM generate_series(74, 75) n \g /dev/null
+SELECT pg_temp.grab(pg_temp.id(n)) FROM generate_series(74, 75) n \g /dev/null
+SELECT pg_temp.finish(pg_temp.id(n), 'error', message => 'the mailbox is full') FROM generate_series(74, 75) n \g /dev/null
+SELECT twtasks.allow_payload('*', 'twtasks_payload_viewer') \g /dev/null
+
 -- ---- extensions ----
 SELECT twtasks.add_event('accounts', 'account ' || n, '{"changed": "owner"}') FROM generate_series(1, 3) n \g /dev/null
 SELECT twtasks.start('transfer', format('{"id": %s}', n)::jsonb), twtasks.start('approval', format('{"id": %s, "customer": "Ada"}', n)::jsonb)

@@ -64,6 +64,7 @@ await type(ID(1));
 await key('Enter');
 await page.waitForFunction(() => document.title.startsWith('PAYOUT'));
 await page.waitForSelector('.life li');
+await page.waitForSelector('mark');
 tell(await page.locator('mark').count() > 0, '/ finds a task; errors of its tries differ in marked words');
 await reach('Resume');
 await key('Enter');
@@ -158,6 +159,96 @@ await viewer.page.clock.runFor(60000);
 tell(asked === 0, 'a page that is hidden asks for nothing', asked);
 await Promise.all([viewer.page.waitForResponse((r) => r.url().includes('/overview')), hide(false)]);
 tell(asked > 0, '... and asks when it is seen again');
+
+// ---- a reader: what one task carries is not shown under another ----
+const { page: reader } = await open(browser, base, process.env.TWT_READER);
+const search = async (n) => {
+	await reader.locator('#search').fill(ID(n));
+	await reader.keyboard.press('Enter');
+	await reader.waitForFunction((id) => document.querySelector('.lead')?.textContent.includes(id), ID(n));
+};
+await reader.goto(`${base}?page=task&id=${ID(2)}`);
+await settled(reader);
+await search(1);
+await reader.locator('button', { hasText: 'Read it' }).click();
+await reader.locator('dialog input[name=reason]').fill('a test');
+await reader.keyboard.press('Enter');
+await reader.waitForSelector('pre[aria-label=payload]');
+tell((await reader.locator('pre[aria-label=payload]').textContent()).includes('CANARY'), 'a reader sees what a task carries');
+await reader.goBack();
+await reader.waitForFunction((id) => document.querySelector('.lead')?.textContent.includes(id), ID(2));
+tell(await reader.locator('pre[aria-label=payload]').count() === 0, '... and not under another task');
+
+await search(73);
+await reader.locator('button', { hasText: 'Read it' }).click();
+await reader.locator('dialog input[name=reason]').fill('a test');
+await reader.keyboard.press('Enter');
+await reader.waitForSelector('pre[aria-label=payload]');
+tell(await reader.locator('pre[aria-label=payload]').textContent() === '/wA=', 'bytes that are not text are shown in base64');
+
+// ---- answers that do not come ----
+const { page: rough } = await open(browser, base, process.env.TWT_OPERATOR);
+await rough.goto(`${base}?page=task&id=${ID(74)}`);
+await settled(rough);
+let cut;
+const cutting = new Promise((done) => { cut = done; });
+await rough.route('**/hold', async (route) => { await cutting; await route.abort(); });
+await rough.locator('.page-aside button', { hasText: 'Hold' }).click();
+await rough.locator('dialog input[name=reason]').fill('never sent');
+await rough.keyboard.press('Enter');
+await rough.waitForSelector('dialog button:text("Working")');
+await rough.keyboard.press('Escape');
+await rough.keyboard.press('Escape');
+cut();
+await rough.waitForSelector('dialog[open] .trouble');
+const broken = await rough.locator('dialog .trouble').textContent();
+tell(/is not known/.test(broken) && !/Refused/.test(broken), 'a change without an answer: a dialog that stays says that its end is not known', broken);
+await rough.route('**/api/v1/unknown*', (route) => route.fulfill({ status: 200, contentType: 'text/html', body: '<p>Log in' }));
+await rough.goto(`${base}?page=unknown`);
+await rough.waitForSelector('.trouble');
+tell(!(await rough.locator('main').textContent()).includes('No outcome is unknown'), 'a page of a proxy is no answer');
+
+// ---- values that are rare ----
+await rough.goto(`${base}?page=task&id=${ID(71)}`);
+await rough.waitForSelector('.facts');
+tell((await rough.locator('.facts').textContent()).includes('12000'), 'a year that JavaScript does not read is shown');
+await rough.goto(`${base}?page=errors`);
+await rough.waitForSelector('article');
+const mute = rough.locator('article', { hasText: 'no error text' });
+tell(await mute.count() === 1 && await mute.locator('button', { hasText: 'all' }).count() === 0, 'errors without a text are not changed all together');
+tell(await rough.locator('article button', { hasText: 'Fail all' }).count() > 0, '... others are');
+
+// ---- what is sent ----
+const sent = async (pattern, act) => (await Promise.all([rough.waitForRequest((r) => r.method() === 'POST' && pattern.test(r.url())), act()]))[0].postData();
+const submit = async (reason) => {
+	await rough.locator('dialog input[name=reason]').fill(reason);
+	await rough.keyboard.press('Enter');
+};
+await rough.goto(`${base}?page=task&id=${ID(31)}`);
+await rough.locator('.page-aside button', { hasText: 'Release' }).click();
+const released = await sent(/release$/, () => submit('released'));
+await rough.waitForSelector('.notices .good');
+tell(!('run_after' in JSON.parse(released)), 'a release without a time leaves the task its own', released);
+await rough.route('**/fail', (route) => route.fulfill({ status: 200, json: { result: 'changed', version: '9', status: 'ERROR' } }));
+await rough.goto(`${base}?page=task&id=${ID(75)}`);
+await rough.locator('.page-aside button', { hasText: 'Fail' }).click();
+await submit('refused by on_end');
+await rough.waitForSelector('.notices li');
+tell(await rough.locator('.notices .bad').count() === 1, 'a task that did not end is not said to have ended');
+await rough.goto(`${base}?page=audit`);
+await settled(rough);
+await rough.locator('input[name=person]').fill('otto');
+const [audit] = await Promise.all([rough.waitForResponse(/person=otto/), rough.keyboard.press('Enter')]);
+tell(audit.status() === 200 && (await audit.json()).items.length > 0, 'the audit of one person', audit.status());
+await rough.goto(`${base}?page=tasks&status=SUBMITTED&type=PAYOUT%7CACME&priority=3`);
+await rough.waitForSelector('[data-row]');
+tell(await rough.locator('.action-bar').count() === 0, 'all of one priority cannot be changed, so no button says so');
+await rough.goto(`${base}?page=todo`);
+await rough.locator('article button').first().click();
+await rough.locator('dialog textarea').fill('{"decision": "yes", "sum": 12345678901234567890.10}');
+await rough.route('**/to-do/**', (route) => route.abort());
+const answer = await sent(/to-do/, () => rough.locator('dialog button.primary').click());
+tell(answer === '{"data":{"decision": "yes", "sum": 12345678901234567890.10}}', 'an answer is sent as it was written', answer);
 
 await browser.close();
 server.close();

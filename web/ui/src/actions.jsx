@@ -1,5 +1,5 @@
 // Changes by people: each one asks for a reason, and says what it will do before.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { address, call, changed, me, may, notice, useHold, useStore } from './api.js';
 import { count, number } from './format.js';
 import { Command, Dialog, Field, Id, Reason, Status, Tag } from './parts.jsx';
@@ -10,7 +10,7 @@ export const ACTIONS = {
 	resume: { from: ['ERROR', 'WAITING'], says: 'Resume', done: 'run again' },
 	reschedule: { from: ['WAITING'], says: 'Reschedule', done: 'run at another time', time: true },
 	hold: { from: ['WAITING', 'SUBMITTED', 'ERROR'], says: 'Hold', done: 'wait until somebody releases them' },
-	release: { from: ['HELD'], says: 'Release', done: 'run', time: true },
+	release: { from: ['HELD'], says: 'Release', done: 'go on', time: true, empty: 'its old time, or ERROR if it was held there' },
 	cancel: { from: ['WAITING', 'SUBMITTED', 'PROCESSING', 'HELD'], says: 'Cancel', done: 'end as CANCELLED, or be asked to stop' },
 	fail: { from: ['ERROR'], says: 'Fail', done: 'end as FAILED' },
 	reopen: { from: ['FAILED', 'CANCELLED'], says: 'Reopen', done: 'run again', time: true },
@@ -20,9 +20,16 @@ const MOST = 5000;	// of one change
 
 export const actionsFor = (status) => Object.keys(ACTIONS).filter((name) => ACTIONS[name].from.includes(status));
 
-export function Refused({ problem }) {
+// is_trial: nothing would have been done.
+export function Refused({ problem, is_trial }) {
 	if (!problem) return null;
-	return <p class="trouble" role="alert"><strong>{problem.body?.title ?? 'Refused'}.</strong> {problem.message}</p>;
+	return <p class="trouble" role="alert"><strong>{problem.body?.title ?? (problem.unsure ? 'No answer' : 'Refused')}.</strong> {is_trial ? problem.body?.detail : words(problem)}</p>;
+}
+
+// What failed, for a change: an answer that is lost does not say that nothing was done.
+function words(problem) {
+	const detail = problem.body?.detail ?? (problem.body?.title ? '' : problem.message);
+	return problem.unsure ? `${detail} Whether it was done is not known: look before you try again.`.trim() : detail;
 }
 
 // The one frame of all changes.  send() is called with the reason; its answer goes to onDone.
@@ -30,8 +37,10 @@ export function Change({ title, verb, lead, send, done, onClose, children, ready
 	const [reason, setReason] = useState('');
 	const [busy, setBusy] = useState(false);
 	const [problem, setProblem] = useState(null);
+	const gone = useRef(false);
 
 	useHold(true);
+	useEffect(() => () => { gone.current = true; }, []);
 	const submit = async (event) => {
 		event.preventDefault();
 		if (busy || !ready) return;
@@ -40,22 +49,25 @@ export function Change({ title, verb, lead, send, done, onClose, children, ready
 		try {
 			const answer = await send(reason.trim());
 			changed.set(changed.get() + 1);
-			notice('good', typeof done === 'function' ? done(answer) : done);
+			const said = typeof done === 'function' ? done(answer) : done;
+			notice(said.bad ? 'bad' : 'good', said.bad ?? said);
 			onClose(answer);
 		} catch (e) {
 			setProblem(e);
 			setBusy(false);
+			// Somebody went to another page meanwhile.
+			if (gone.current) notice('bad', `${title}: ${e.body?.title ?? 'failed'}. ${words(e)}`);
 		}
 	};
 	return (
-		<Dialog title={title} onClose={() => onClose()}>
+		<Dialog title={title} onClose={() => onClose()} busy={busy}>
 			<form onSubmit={submit}>
 				{lead && <p>{lead}</p>}
 				{children}
 				{needsReason && <Reason value={reason} onInput={setReason} />}
 				<Refused problem={problem} />
 				<footer>
-					<button type="button" onClick={() => onClose()}>Leave it</button>
+					<button type="button" disabled={busy} onClick={() => onClose()}>Leave it</button>
 					<button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || !ready || (needsReason && !reason.trim())}>{busy ? 'Working …' : verb}</button>
 				</footer>
 			</form>
@@ -77,37 +89,42 @@ export function ChangeButton({ label, role = 'operator', class: name, describe, 
 	);
 }
 
-function When({ value, onInput }) {
+function When({ of: { empty = 'now' }, value, onInput }) {
 	return (
-		<Field label="Run at" hint="In your local time. Empty: now.">
+		<Field label="Run at" hint={`In your local time. Empty: ${empty}.`}>
 			<input type="datetime-local" step="1" value={value} onInput={(e) => onInput(e.currentTarget.value)} />
 		</Field>
 	);
 }
 
-const iso = (local) => (local ? new Date(local).toISOString() : new Date().toISOString());
+// The member of a body.  A year that JavaScript does not read is refused here.
+const runAfter = (action, local) => {
+	if (!action.time || (!local && action.empty)) return {};
+	return { run_after: (local ? new Date(local) : new Date()).toISOString() };
+};
 
 // ---- one task ----
 
 // The same on the command line.
-export function commandFor(task, verb) {
-	const time = verb === 'reschedule' ? ' --run-after 10min' : '';
-	return `twtasksctl ${verb} ${task.id} --version ${task.version}${time} --reason ${shell('...')}`;
+export function commandFor(task, verb, time = verb === 'reschedule' ? '10min' : '') {
+	return `twtasksctl ${verb} ${task.id} --version ${task.version}${time && ` --run-after ${time}`} --reason ${shell('...')}`;
 }
 
-export function TaskAction({ task, action, verb, title, class: name, lead, command = action, body = {} }) {
+export function TaskAction({ task, action, verb, title, class: name, lead, command = action, commandTime, body = {} }) {
 	const [at, setAt] = useState('');
-	const takesTime = Boolean(ACTIONS[action]?.time);
+	const a = ACTIONS[action] ?? {};
+	const says = verb ?? a.says;
+	const ends = ['cancel', 'fail'].includes(action) || body.happened;
 
 	return (
 		<ChangeButton
-			label={verb ?? ACTIONS[action].says} class={name} title={title ?? `${ACTIONS[action].says} this task`} verb={verb ?? ACTIONS[action].says}
-			danger={action === 'cancel' || action === 'fail'} done={`${verb ?? ACTIONS[action].says}: task ${task.id}.`}
-			send={(reason) => call('POST', address(['tasks', task.id, action]), { version: String(task.version), reason, ...body, ...(takesTime ? { run_after: iso(at) } : {}) })}
+			label={says} class={name} title={title ?? `${says} this task`} verb={says} danger={action === 'cancel' || action === 'fail'}
+			done={(answer) => (ends && answer.status === 'ERROR' ? { bad: `${says}: task ${task.id} is in ERROR: a function of on_end refused it.` } : `${says}: task ${task.id}.`)}
+			send={(reason) => call('POST', address(['tasks', task.id, action]), { version: String(task.version), reason, ...body, ...runAfter(a, at) })}
 			lead={lead ?? <>It is {task.status} in version {task.version}. If somebody changes it before you, nothing happens.</>}
 		>
-			{takesTime && <When value={at} onInput={setAt} />}
-			<Command text={commandFor(task, command)} />
+			{a.time && <When of={a} value={at} onInput={setAt} />}
+			<Command text={commandFor(task, command, commandTime)} />
 		</ChangeButton>
 	);
 }
@@ -122,9 +139,8 @@ export function BulkChange({ action, filter, ids, what, onClose }) {
 	const [problem, setProblem] = useState(null);
 	const [at, setAt] = useState('');
 	const a = ACTIONS[action];
-	const takesTime = Boolean(a.time);
 	const statuses = filter.status ? { status: filter.status.split(',') } : {};
-	const body = (more) => ({ action, filter: { ...filter, ...statuses }, ...(takesTime ? { run_after: iso(at) } : {}), ...more });
+	const body = (more) => ({ action, filter: { ...filter, ...statuses }, ...runAfter(a, at), ...more });
 
 	useEffect(() => {
 		call('POST', 'changes', body({ dry_run: true, max_tasks: MOST, ...(ids ? { ids } : {}) })).then(setPreview, setProblem);
@@ -139,11 +155,13 @@ export function BulkChange({ action, filter, ids, what, onClose }) {
 			danger={action === 'cancel' || action === 'fail'} onClose={onClose}
 			done={(answer) => {
 				const n = count_of(answer.groups, /^(changed|requested)$/);
-				return `${a.says}: ${count(n, 'task')} changed${would > n ? `, ${number(would - n)} not: others had changed them` : ''}.`;
+				const back = action === 'cancel' || action === 'fail' ? count_of(answer.groups.filter((g) => g.status === 'ERROR'), /^changed$/) : 0;
+				const said = `${a.says}: ${count(n, 'task')} changed${would > n ? `, ${number(would - n)} not: others had changed them` : ''}.`;
+				return back ? { bad: `${said} ${number(back)} of them are in ERROR: a function of on_end refused them.` } : said;
 			}}
 			send={(reason) => call('POST', 'changes', body({ reason, dry_run: false, max_tasks: MOST, ids: preview.ids, ...(ids || preview.is_capped ? {} : { expect: preview.tasks }) }))}
 		>
-			<Refused problem={problem} />
+			<Refused problem={problem} is_trial />
 			{!preview && !problem && <p class="quiet" role="status">Trying it, and rolling it back …</p>}
 			{preview && (
 				<div class="preview">
@@ -160,7 +178,7 @@ export function BulkChange({ action, filter, ids, what, onClose }) {
 					)}
 				</div>
 			)}
-			{takesTime && <When value={at} onInput={setAt} />}
+			{a.time && <When of={a} value={at} onInput={setAt} />}
 		</Change>
 	);
 }

@@ -9,8 +9,10 @@ export class Problem extends Error {
 		super(body.detail || body.title || `The server answered with status ${status}.`);
 		this.status = status;
 		this.body = body;
-		// 502 to 504 are a proxy's words for the same trouble.
-		this.away = status === 0 || (status >= 502 && status <= 504);
+		// 502 to 504 are a proxy's words for the same trouble; an answer that takes too long is none.
+		this.away = status === 0 || (status >= 502 && status <= 504 && body.type !== '/problems/too-much');
+		// Whether a change was made: nobody here knows.
+		this.unsure = this.away || (status >= 500 && !body.type);
 	}
 }
 
@@ -83,17 +85,18 @@ export function address(parts, query) {
 	return parts.map(encodeURIComponent).join('/') + (text ? `?${text}` : '');
 }
 
-// The body may come too late as well, which fails.
+// The body may come too late as well, which fails.  Undefined: it is not JSON.
 async function read(answer) {
 	const text = await answer.text();
 
 	try {
-		return text ? JSON.parse(text) : {};
+		return JSON.parse(text);
 	} catch {
-		return { detail: `The server answered with status ${answer.status}, and not in JSON.` };
+		return undefined;
 	}
 }
 
+// The body is a value, or text that is JSON already.
 export async function call(method, path, body, headers = {}) {
 	const key = token.get();
 	const all = { Accept: 'application/json', ...headers };
@@ -105,7 +108,7 @@ export async function call(method, path, body, headers = {}) {
 		answer = await fetch(`api/v1/${path}`, {
 			method,
 			headers: all,
-			body: body === undefined ? undefined : JSON.stringify(body),
+			body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
 			cache: 'no-cache',
 			credentials: 'same-origin',
 			redirect: 'error',
@@ -117,6 +120,8 @@ export async function call(method, path, body, headers = {}) {
 		throw new Problem(0, { detail: slow ? 'twtasks-web gave no answer in time.' : 'twtasks-web cannot be reached.' });
 	}
 	if (answer.status === 401) login.set({ needed: true, refused: Boolean(key) });
+	// A page of a proxy with status 200 is no answer either.
+	if (!json) throw new Problem(answer.ok ? 502 : answer.status, { detail: `Something answered with status ${answer.status}, and not in JSON.` });
 	if (!answer.ok) throw new Problem(answer.status, json);
 	return json;
 }
@@ -130,8 +135,9 @@ function noteLink(problem) {
 	else if (problem.away && !link.get().since) link.set({ ...link.get(), since: new Date() });
 }
 
-// The answer at path (NULL: none), asked for again after so many milliseconds, but
-// not while the page is hidden or held.  A failure keeps the last answer.
+// The answer at path (NULL: none), asked for again after so many milliseconds (0: only
+// after a failure that may pass), but not while the page is hidden or held.  A failure
+// keeps the last answer.
 export function useAnswer(path, every = 5000) {
 	const [state, set] = useState(() => answers.get(path) ?? {});
 
@@ -156,10 +162,10 @@ export function useAnswer(path, every = 5000) {
 			answers.set(path, next);
 			if (stopped) return;
 			set(next);
-			if (next.problem?.status !== 401) wait();
+			if (next.problem?.status !== 401) wait(every || (next.problem && next.problem.status !== 404 ? 5000 : 0));
 		};
-		const wait = () => {
-			if (every && !document.hidden && !holds.get()) timer = setTimeout(ask, every);
+		const wait = (ms) => {
+			if (ms && !document.hidden && !holds.get()) timer = setTimeout(ask, ms);
 		};
 		const wake = () => {
 			clearTimeout(timer);

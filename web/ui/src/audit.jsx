@@ -1,10 +1,10 @@
 // Changes by people, and reads of payloads.
 import { useEffect, useState } from 'preact/hooks';
 import { address, useAnswer } from './api.js';
-import { Field, Id, Link, Page, Panel, Table, Tag, Time } from './parts.jsx';
+import { Empty, Field, GoOn, Id, Link, Page, Panel, Table, Tag, Time } from './parts.jsx';
 import { go, to } from './route.js';
 
-const FILTERS = ['task_id', 'actor', 'since', 'until'];
+const FILTERS = ['task', 'person', 'since', 'until'];
 const OF = { tasks: 'tasks', policies: 'types, buckets and limits', schedules: 'schedules' };
 
 const person = (r) => <>{r.on_behalf_of ?? r.actor}{r.on_behalf_of && <small> by {r.actor}</small>}{!r.on_behalf_of && r.role && r.role !== r.actor && <small> as {r.role}</small>}</>;
@@ -21,7 +21,7 @@ export function Audit({ params }) {
 			<Panel>
 				<form class="filters" aria-label="filters" onSubmit={(e) => { e.preventDefault(); go(to('audit', { ...values, cursor: undefined })); }}>
 					<Field label="changes of"><select value={values.of ?? 'tasks'} onChange={(e) => go(to('audit', { of: e.currentTarget.value === 'tasks' ? undefined : e.currentTarget.value }))}>{Object.entries(OF).map(([name, text]) => <option key={name} value={name}>{text}</option>)}</select></Field>
-					{FILTERS.filter((n) => n !== 'task_id' || !params.of).map((name) => <Field key={name} label={{ task_id: 'task', actor: 'person' }[name] ?? name}><input value={values[name] ?? ''} autocomplete="off" placeholder={/since|until/.test(name) ? '2026-01-31T03:00Z' : ''} onInput={(e) => set({ ...values, [name]: e.currentTarget.value })} /></Field>)}
+					{FILTERS.filter((n) => n !== 'task' || !params.of).map((name) => <Field key={name} label={name}><input name={name} value={values[name] ?? ''} autocomplete="off" placeholder={/since|until/.test(name) ? '2026-01-31T03:00Z' : ''} onInput={(e) => set({ ...values, [name]: e.currentTarget.value })} /></Field>)}
 					<button type="submit" class="primary">Filter</button>
 					{Object.keys(params).length > 0 && <Link class="button" page="audit">Clear</Link>}
 				</form>
@@ -35,8 +35,9 @@ export function Audit({ params }) {
 					{ head: 'to', cell: (r) => r.to_status ?? '–' },
 					{ head: 'reason', wide: true, cell: (r) => r.reason ?? '–' },
 				]} />
-				{changes.data?.cursor && <p class="pager"><Link class="button small" page="audit" params={{ ...params, cursor: changes.data.cursor }}>Go on</Link></p>}
+				<GoOn page="audit" params={params} cursor={changes.data?.cursor} />
 			</Panel>
+			{!forbidden && !reads.data && <Panel title="Reads of payloads"><Empty>{reads.problem ? reads.problem.message : 'Loading …'}</Empty></Panel>}
 			{!forbidden && reads.data && (
 				<Panel title="Reads of payloads">
 					<Table name="reads of payloads" rows={reads.data.items} id={(r, i) => r.id ?? i} empty="Nobody has read a payload." columns={[

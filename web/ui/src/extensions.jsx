@@ -4,12 +4,10 @@ import { address, call, me, useAnswer, useStore } from './api.js';
 import { ChangeButton } from './actions.jsx';
 import { Machine } from './machine.jsx';
 import { count, number } from './format.js';
-import { Empty, Facts, Field, Id, Link, Page, Panel, Status, Table, Tag, Time } from './parts.jsx';
+import { Empty, Facts, Field, GoOn, Id, Link, Page, Panel, Status, Table, Tag, Time } from './parts.jsx';
 import { go, to } from './route.js';
 
 const Trouble = ({ children }) => <span class="status bad"><i aria-hidden="true">✕</i>{children}</span>;
-
-const GoOn = ({ page, params, cursor }) => cursor && <p class="pager"><Link class="button small" page={page} params={{ ...params, cursor }}>Go on</Link></p>;
 
 // ---- streams of ordered events ----
 
@@ -20,7 +18,7 @@ function Objects({ stream, params }) {
 
 	return (
 		<Panel title={`Objects of ${stream}`} aside={
-			<label>Show <select value={state} onChange={(e) => go(to('streams', { stream, state: e.currentTarget.value }))}><option value="blocked">those that stand</option><option value="queued">those with events</option><option value="all">all</option></select></label>}>
+			<label>Show <select value={state} onChange={(e) => go(to('streams', { stream, after: params.after, state: e.currentTarget.value }))}><option value="blocked">those that stand</option><option value="queued">those with events</option><option value="all">all</option></select></label>}>
 			<Table name="objects" rows={d?.items} id={(o) => o.object} empty={answer.problem ? answer.problem.message : d ? 'There is none.' : 'Loading …'} columns={[
 				{ head: 'object', cell: (o) => o.object },
 				{ head: 'queued', num: true, cell: (o) => `${number(o.queued)}${o.queued_capped ? '+' : ''}` },
@@ -35,7 +33,7 @@ function Objects({ stream, params }) {
 }
 
 export function Streams({ params }) {
-	const answer = useAnswer('streams');
+	const answer = useAnswer(address(['streams'], { limit: 100, cursor: params.after }));
 	const rows = answer.data?.items ?? [];
 	const stream = params.stream ?? rows[0]?.name;
 
@@ -43,12 +41,13 @@ export function Streams({ params }) {
 		<Page title="Streams" answers={[answer]} lead="Each object has its events done in order, one after the other.">
 			<Panel title="Streams">
 				<Table name="streams" rows={rows} id={(s) => s.name} empty="No stream is configured." columns={[
-					{ head: 'stream', cell: (s) => <Link page="streams" params={{ stream: s.name }} class="row-link" aria-current={s.name === stream ? 'true' : undefined}>{s.name}</Link> },
+					{ head: 'stream', cell: (s) => <Link page="streams" params={{ stream: s.name, after: params.after }} class="row-link" aria-current={s.name === stream ? 'true' : undefined}>{s.name}</Link> },
 					{ head: 'type', cell: (s) => <Link page="type" params={{ type: s.type }}>{s.type}</Link> },
 					{ head: 'bucket', cell: (s) => s.bucket },
 					{ head: 'batch', num: true, cell: (s) => number(s.batch) },
 					{ head: 'changed', cell: (s) => <><Time at={s.changed_at} /> <small>{s.changed_by}</small></> },
 				]} />
+				<GoOn page="streams" params={{}} cursor={answer.data?.cursor} as="after" />
 			</Panel>
 			{stream && <Objects key={stream} stream={stream} params={params} />}
 		</Page>
@@ -57,8 +56,8 @@ export function Streams({ params }) {
 
 // ---- kinds of task ----
 
-export function Kinds() {
-	const answer = useAnswer('kinds');
+export function Kinds({ params }) {
+	const answer = useAnswer(address(['kinds'], { limit: 100, cursor: params.cursor }));
 	const rows = answer.data?.items ?? [];
 
 	return (
@@ -73,6 +72,7 @@ export function Kinds() {
 					{ head: 'starts', cell: (k) => ((k.reactions ?? []).map((r) => `${r.decision} → ${r.then_kind}`).join(', ') || <span class="quiet">–</span>) },
 					{ head: 'changed', cell: (k) => <><Time at={k.changed_at} /> <small>{k.changed_by}</small></> },
 				]} />
+				<GoOn page="kinds" params={params} cursor={answer.data?.cursor} />
 			</Panel>
 		</Page>
 	);
@@ -143,7 +143,8 @@ export function Kind({ params }) {
 	if (params.identifier)
 		return (
 			<Page key={params.identifier} title={params.identifier} answers={[one]} lead={<>An identifier of the kind <Link page="kind" params={{ kind: params.kind }}>{params.kind}</Link>.</>}>
-				{one.data && <Identifier of={one.data} />}
+				{one.data?.outcome && <Identifier of={one.data} />}
+				{one.data && !one.data.outcome && <Empty>This identifier has the address of the machine of its kind: read it in SQL, with twtasks.outcomes.</Empty>}
 			</Page>
 		);
 	return (
@@ -158,17 +159,18 @@ export function Kind({ params }) {
 
 function Answer({ of: i }) {
 	const [text, set] = useState('{}');
-	let value, fault;
+	let fault;
 
 	try {
-		value = JSON.parse(text);
+		JSON.parse(text);
 	} catch (e) {
 		fault = `This is not JSON: ${e.message}`;
 	}
 	return (
 		<ChangeButton needsReason={false} label="Answer …" class="primary" describe={`answer ${i.identifier}`} title={`Answer ${i.identifier}`} verb="Answer" ready={!fault} done={`${i.identifier} is answered.`}
 			lead="An item has one outcome, ever."
-			send={() => call('POST', address(['to-do', i.kind, i.identifier]), { data: value })}>
+			// As it was written, since JavaScript would change long numbers.
+			send={() => call('POST', address(['to-do', i.kind, i.identifier]), `{"data":${text}}`)}>
 			<Field label="Answer, as JSON" hint={fault ?? 'As the decide function of the kind takes it.'}><textarea class="mono" rows="6" spellcheck={false} value={text} onInput={(e) => set(e.currentTarget.value)} /></Field>
 		</ChangeButton>
 	);

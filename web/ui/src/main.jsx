@@ -1,6 +1,6 @@
 // The frame around all pages: navigation, search, state of the link, login, help.
 import './style.css';
-import { render } from 'preact';
+import { Component, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, hasExtension, link, login, me, notices, token, useAnswer, useStore } from './api.js';
 import { clock, count, number } from './format.js';
@@ -103,7 +103,7 @@ function Notices() {
 	return (
 		<ul class="notices" aria-label="what was done">
 			{all.map((n) => (
-				<li key={n.id} role="status"><span><i aria-hidden="true">✓</i> {n.text}</span><button type="button" class="plain" aria-label="dismiss" onClick={() => notices.set(notices.get().filter((o) => o.id !== n.id))}>✕</button></li>
+				<li key={n.id} role="status" class={n.kind}><span><i aria-hidden="true">{n.kind === 'bad' ? '✕' : '✓'}</i> {n.text}</span><button type="button" class="plain" aria-label="dismiss" onClick={() => notices.set(notices.get().filter((o) => o.id !== n.id))}>✕</button></li>
 			))}
 		</ul>
 	);
@@ -181,6 +181,30 @@ function useMe() {
 	return useStore(me);
 }
 
+// A fault of the page itself, in words; navigation stays.
+class Boundary extends Component {
+	state = {};
+
+	static getDerivedStateFromError(fault) {
+		return { fault };
+	}
+
+	componentDidCatch(fault) {
+		console.error(fault);
+	}
+
+	render({ children }, { fault }) {
+		if (!fault) return children;
+		return (
+			<main id="main">
+				<h1>This page failed</h1>
+				<div class="trouble" role="alert"><strong>{String(fault)}.</strong> The fault is in the page; twtasksctl shows the same figures.</div>
+				<button type="button" onClick={() => location.reload()}>Reload</button>
+			</main>
+		);
+	}
+}
+
 function Frame() {
 	const route = useRoute();
 	const who = useMe();
@@ -188,6 +212,8 @@ function Frame() {
 	const [help, setHelp] = useState(false);
 	const [menu, setMenu] = useState(false);
 	const Current = PAGES[route.page] ?? Overview;
+	// Another object is another page: nothing of the one before may stay.
+	const key = [route.page, route.params.id, ['type', 'errors'].includes(route.page) && route.params.type].join(' ');
 
 	useEffect(() => watchKeys({ help: () => setHelp(true) }), []);
 	useEffect(() => setMenu(false), [route]);
@@ -206,7 +232,7 @@ function Frame() {
 			<aside class="side" id="side" aria-label="navigation and settings"><Navigation page={route.page} overview={overview} who={who} /><Settings who={who} /></aside>
 			<div class="content">
 				<Notices />
-				<Current key={route.page} params={route.params} overview={overview} />
+				<Boundary key={key}><Current params={route.params} overview={overview} /></Boundary>
 			</div>
 			<Announcer overview={overview} />
 			{help && <Help onClose={() => setHelp(false)} />}

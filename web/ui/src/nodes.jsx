@@ -1,7 +1,7 @@
 // Sidecars, their queues, buckets and listeners.
-import { me, may, useAnswer, useStore } from './api.js';
+import { address, me, may, useAnswer, useStore } from './api.js';
 import { length, number } from './format.js';
-import { Page, Panel, Table, Tag, Time, useNow } from './parts.jsx';
+import { GoOn, Page, Panel, Table, Tag, Time, useNow } from './parts.jsx';
 import { Pause } from './types.jsx';
 
 function life(n) {
@@ -12,11 +12,12 @@ function life(n) {
 
 const list = (value) => (Array.isArray(value) ? value.join(', ') : value ?? '–');
 
-export function Nodes() {
-	const nodes = useAnswer('nodes');
+export function Nodes({ params }) {
+	const nodes = useAnswer(address(['nodes'], { limit: 100, cursor: params.nodes }));
 	const queues = useAnswer('queues');
-	const buckets = useAnswer('buckets');
-	const listeners = useAnswer('listeners');
+	const buckets = useAnswer(address(['buckets'], { limit: 100, cursor: params.buckets }));
+	const listeners = useAnswer(address(['listeners'], { limit: 100, cursor: params.listeners }));
+	const more = (as, of) => <GoOn page="nodes" params={params} as={as} cursor={of.data?.cursor} />;
 	const now = useNow(2000);
 
 	useStore(me);
@@ -33,6 +34,7 @@ export function Nodes() {
 					{ head: 'types', wide: true, cell: (n) => list(n.types) + (n.types_count > n.types?.length ? ` and ${n.types_count - n.types.length} more` : '') },
 					{ head: 'faults', wide: true, cell: (n) => ((n.faults ?? []).length ? n.faults.map((f) => <p key={f} class="status bad"><i aria-hidden="true">✕</i>{f}</p>) : <span class="quiet">none</span>) },
 				]} />
+				{more('nodes', nodes)}
 			</Panel>
 			<div class="halves">
 				<Panel title="Buckets">
@@ -43,6 +45,7 @@ export function Nodes() {
 						{ head: 'purpose', wide: true, cell: (b) => (b.paused ? <>{b.pause_reason} <small>{b.paused_by} <Time at={b.paused_since} /></small></> : b.description ?? <span class="quiet">–</span>) },
 						...(may('operator') ? [{ head: 'change', cell: (b) => <Pause kind="bucket" name={b.name} paused={b.paused_since} /> }] : []),
 					]} />
+					{more('buckets', buckets)}
 				</Panel>
 				<Panel title="Queues in shared memory">
 					<Table name="queues" rows={queues.data?.items} id={(q) => q.bucket} empty={`Triggers travel ${queues.data?.kind === 'notify' ? 'by NOTIFY: twtasks is not preloaded' : 'by another way'}.`} columns={[
@@ -64,6 +67,7 @@ export function Nodes() {
 					{ head: 'stands', num: true, cell: (l) => (l.problem_since ? length((now - new Date(l.problem_since)) / 1000) : <span class="quiet">–</span>) },
 					{ head: 'problem', wide: true, cell: (l) => (l.problem ? <span class="status bad"><i aria-hidden="true">✕</i>{l.problem}</span> : <span class="quiet">none</span>) },
 				]} />
+				{more('listeners', listeners)}
 			</Panel>
 		</Page>
 	);

@@ -33,7 +33,7 @@ function Silence({ incident }) {
 	return (
 		<ChangeButton
 			label="Silence" class="small" describe={`silence ${incident.key}`} title={`Silence ${incident.key}`} verb={`Silence for ${count(hours, 'hour')}`} done={`${incident.key} is silent for ${count(hours, 'hour')}.`}
-			lead="Nobody is told about it for that time. It stays on this page."
+			lead={`${incident.object ? 'Nobody is told about it for that time. It stays' : `Nobody is told about ANY incident of the kind ${incident.kind} for that time. They stay`} on this page.`}
 			send={(reason) => call('POST', 'silences', { kind: incident.kind, pattern: incident.object || '*', until: new Date(Date.now() + hours * 3600e3).toISOString(), reason })}
 		>
 			<Field label="Hours"><input type="number" min="1" max="168" required value={hours} onInput={(e) => set(e.currentTarget.value)} /></Field>

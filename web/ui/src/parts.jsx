@@ -24,6 +24,8 @@ export function Time({ at, ago }) {
 	if (!at) return <span class="quiet">–</span>;
 	if (at === 'infinity') return <span>never</span>;
 	const date = new Date(at);
+	// PostgreSQL has years that JavaScript does not read.
+	if (Number.isNaN(date.getTime())) return <span>{at}</span>;
 	return <time datetime={date.toISOString()} title={`${whenFull(date, false)} · ${whenFull(date, true)}`}>{ago ? relative(date) : when(at)}</time>;
 }
 
@@ -83,9 +85,12 @@ export function Meter({ used, of, label }) {
 
 // ---- frames ----
 
-export function Page({ title, lead, answers = [], children, aside }) {
+// Without all of answers there is nothing to say; further ones (404: not kept) only have
+// their trouble told.
+export function Page({ title, lead, answers = [], further = [], children, aside }) {
 	const heading = useRef(null);
-	const trouble = answers.find((a) => a.problem);
+	const trouble = answers.find((a) => a.problem) ?? further.find((a) => a.problem && a.problem.status !== 404);
+	const lacks = answers.some((a) => !a.data);
 	const waits = answers.some((a) => !a.data && !a.problem);
 
 	useEffect(() => {
@@ -102,7 +107,7 @@ export function Page({ title, lead, answers = [], children, aside }) {
 			</header>
 			{trouble && <Trouble of={trouble} />}
 			<div class={trouble?.data ? 'body stale' : 'body'} aria-busy={waits}>
-				{waits && !trouble ? <p class="quiet" role="status">Loading …</p> : children}
+				{lacks ? !trouble && <p class="quiet" role="status">Loading …</p> : children}
 			</div>
 		</main>
 	);
@@ -114,11 +119,13 @@ function Trouble({ of }) {
 	const { problem, at } = of;
 
 	if (problem.status === 401) return null;
+	const { title, detail } = problem.body;
 	return (
 		<div class="trouble" role="alert">
-			<strong>{problem.away ? (problem.status ? 'The database does not answer' : 'twtasks-web does not answer') : problem.body.title ?? 'This cannot be shown'}</strong>
-			{problem.away && state.since && ` since ${clock(state.since)}`}{'. '}
-			{problem.away ? (at ? `You see the answer of ${clock(at)}. The page asks again by itself.` : 'The page asks again by itself.') : problem.message}
+			<strong>{title ?? (problem.away ? 'twtasks-web does not answer' : 'This cannot be shown')}</strong>
+			{problem.away && state.since && `, since ${clock(state.since)}`}{'. '}
+			{detail ?? (title ? '' : problem.message)}
+			{at && ` You see the answer of ${clock(at)}.`}{problem.away && ' The page asks again by itself.'}
 		</div>
 	);
 }
@@ -131,6 +138,8 @@ export function Panel({ title, aside, children, class: name = '' }) {
 		</section>
 	);
 }
+
+export const GoOn = ({ page, params, cursor, as = 'cursor', children }) => cursor && <p class="meta pager">{children}<Link class="button small" page={page} params={{ ...params, [as]: cursor }}>Go on</Link></p>;
 
 export const Empty = ({ children }) => <p class="empty">{children}</p>;
 
@@ -171,7 +180,8 @@ export const Facts = ({ of }) => (
 
 // ---- a question before something is done ----
 
-export function Dialog({ title, children, onClose }) {
+// busy: it stays open, since how it ends must be seen.
+export function Dialog({ title, children, onClose, busy }) {
 	const box = useRef(null);
 
 	useEffect(() => {
@@ -179,9 +189,15 @@ export function Dialog({ title, children, onClose }) {
 		box.current.showModal();
 		return () => before?.isConnected && before.focus();
 	}, []);
+	// A browser closes it at the second Esc, whatever the page says.
+	const leave = (event) => {
+		if (!busy) return onClose();
+		event.preventDefault();
+		if (!box.current.open) box.current.showModal();
+	};
 	return (
-		<dialog ref={box} aria-labelledby="dialog-title" onClose={onClose} onCancel={onClose}>
-			<header><h2 id="dialog-title">{title}</h2><button type="button" class="plain" onClick={onClose} aria-label="close">✕</button></header>
+		<dialog ref={box} aria-labelledby="dialog-title" onClose={leave} onCancel={leave}>
+			<header><h2 id="dialog-title">{title}</h2><button type="button" class="plain" onClick={leave} disabled={busy} aria-label="close">✕</button></header>
 			{children}
 		</dialog>
 	);

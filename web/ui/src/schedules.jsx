@@ -2,7 +2,7 @@
 import { address, call, me, may, useAnswer, useStore } from './api.js';
 import { ChangeButton } from './actions.jsx';
 import { whenFull } from './format.js';
-import { Id, Link, Page, Panel, Status, Table, Tag, Time } from './parts.jsx';
+import { GoOn, Id, Link, Page, Panel, Status, Table, Tag, Time } from './parts.jsx';
 
 function Acts({ of: s }) {
 	const post = (verb) => (reason) => call('POST', address(['schedules', s.name, verb]), { reason, version: s.changed_at });
@@ -17,8 +17,8 @@ function Acts({ of: s }) {
 	);
 }
 
-export function Schedules() {
-	const answer = useAnswer(address(['schedules'], { limit: 200 }));
+export function Schedules({ params }) {
+	const answer = useAnswer(address(['schedules'], { limit: 100, cursor: params.cursor }));
 
 	useStore(me);
 	return (
@@ -34,6 +34,7 @@ export function Schedules() {
 					{ head: 'missed', cell: (s) => (s.last_missed ? <span class="status warn"><i aria-hidden="true">!</i><Time at={s.last_missed} /></span> : <span class="quiet">none</span>) },
 					...(may('operator') ? [{ head: 'change', cell: (s) => <Acts of={s} /> }] : []),
 				]} />
+				<GoOn page="schedules" params={params} cursor={answer.data?.cursor} />
 			</Panel>
 		</Page>
 	);

@@ -68,7 +68,8 @@ function tone(e) {
 	return PERSONS.test(e.event) ? 'person' : '';
 }
 
-function Life({ events }) {
+function Life({ events, problem }) {
+	if (!events && problem?.status !== 404) return <Empty>{problem ? problem.message : 'Loading …'}</Empty>;
 	if (!events?.length) return <Empty>Nothing is kept of its life.</Empty>;
 	return (
 		<ol class="life">
@@ -118,14 +119,21 @@ function Payload({ task }) {
 	useHold(open);
 	if (!may('payload')) return null;
 	// As text from the database, since JavaScript would change long numbers.
-	const text = shown && (shown.payload ?? shown.data ?? 'It has no data and no payload.');
+	const text = shown && ([shown.data, shown.payload].filter((part) => part !== null && part !== undefined).join('\n\n') || 'It has no data and no payload.');
+	const read = async (reason) => {
+		const ask = (as) => call('POST', address(['tasks', task.id, 'payload']), { reason, as });
+		setShown(await ask('text').catch(async (problem) => {
+			if (problem.status !== 422) throw problem;
+			return { ...(await ask('base64')), is_coded: true };
+		}));
+	};
 	return (
 		<Panel title="Payload" aside={<button type="button" class="small" onClick={() => set(true)}>{shown ? 'Read it again' : 'Read it'} …</button>}>
-			{shown ? <><pre tabindex="0" aria-label="payload">{text}</pre><p class="meta">This read is recorded. <Copy text={text} label="the payload" /></p></> : <p class="quiet">Each read is recorded with your name and reason.</p>}
+			{shown ? <><pre tabindex="0" aria-label="payload">{text}</pre><p class="meta">{shown.is_coded && 'In base64, since it is not text in UTF-8. '}This read is recorded. <Copy text={text} label="the payload" /></p></> : <p class="quiet">Each read is recorded with your name and reason.</p>}
 			{open && (
 				<Change title="Read the payload" verb="Read it" done="The payload was read; the read is recorded." onClose={() => set(false)}
 					lead="Your name, the time and the reason are recorded before it is shown, also if you may not read it."
-					send={async (reason) => setShown(await call('POST', address(['tasks', task.id, 'payload']), { reason, as: 'text' }))} />
+					send={read} />
 			)}
 		</Panel>
 	);
@@ -159,7 +167,7 @@ export function Task({ params }) {
 	if (task.problem?.status === 404)
 		return <Page title="Task"><Empty>No task with the id <code>{id}</code> is kept. It may have ended longer ago than its history is kept, or been deleted at its end.</Empty></Page>;
 	return (
-		<Page title={t ? t.type : 'Task'} answers={[task]}
+		<Page title={t ? t.type : 'Task'} answers={[task]} further={[why, life, attempts]}
 			lead={<span class="mono">{id} <Copy text={id} label="the id" /></span>}
 			aside={t && actions.map((a, i) => <TaskAction key={a} task={t} action={a} class={i === 0 ? 'primary' : ''} />)}>
 			{t && (
@@ -180,9 +188,9 @@ export function Task({ params }) {
 						]} />
 					</Panel>
 					<Panel title="Life">
-						<Bars attempts={[...tries]} task={t} />
+						{attempts.data && <Bars attempts={[...tries]} task={t} />}
 						{life.data?.cursor && <p class="meta">Only its last events; twtasksctl life has all.</p>}
-						<Life events={life.data?.items} />
+						<Life events={life.data?.items} problem={life.problem} />
 					</Panel>
 					<Attempts attempts={tries} />
 					<Payload task={t} />

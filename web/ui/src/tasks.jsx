@@ -22,7 +22,7 @@ export const COLUMNS = [
 	{ head: 'error', wide: true, cell: (t) => (t.error ? <span class="clip">{t.error}</span> : <span class="quiet">–</span>) },
 ];
 
-const asTime = (value) => (value ? new Date(value).toISOString() : undefined);
+const asTime = (value) => (value && !Number.isNaN(new Date(value).getTime()) ? new Date(value).toISOString() : undefined);
 const asLocal = (value) => {
 	const date = new Date(value);
 	return value && !Number.isNaN(date.getTime()) ? new Date(date - date.getTimezoneOffset() * 60000).toISOString().slice(0, 16) : '';
@@ -71,7 +71,9 @@ function ActionBar({ params, rows, chosen, unchoose }) {
 	const [asks, set] = useState(null);
 	const filter = Object.fromEntries(FILTERS.filter((f) => params[f]).map((f) => [f, params[f]]));
 	const statuses = new Set(chosen.size ? rows.filter((r) => chosen.has(r.id)).map((r) => r.status) : params.status?.split(',') ?? rows.map((r) => r.status));
-	const names = Object.keys(ACTIONS).filter((name) => ACTIONS[name].from.some((s) => statuses.has(s)));
+	// Changes have no filter by priority, and look for ended tasks only by a time or a key.
+	const offers = (name) => chosen.size > 0 || (!filter.priority && (name !== 'reopen' || filter.since || filter.key || filter.key_prefix));
+	const names = Object.keys(ACTIONS).filter((name) => ACTIONS[name].from.some((s) => statuses.has(s)) && offers(name));
 	const types = [...new Set(rows.filter((r) => chosen.has(r.id)).map((r) => r.type))];
 
 	useStore(me);
@@ -112,7 +114,7 @@ export function Tasks({ params }) {
 			<Panel>
 				<Filters params={params} />
 			</Panel>
-			<ActionBar params={params} rows={rows} chosen={chosen} unchoose={() => setChosen(new Set())} />
+			<ActionBar key={JSON.stringify(params)} params={params} rows={rows} chosen={chosen} unchoose={() => setChosen(new Set())} />
 			<Panel>
 				<Table name="tasks" columns={COLUMNS} rows={rows} id={(t) => t.id} chosen={chosen} onChoose={may('operator') ? choose : undefined}
 					empty={params.key ? 'No task that is kept has this key. Try "key begins with", a type, or a text of the error.' : 'No task matches.'} />

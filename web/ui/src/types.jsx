@@ -5,7 +5,7 @@ import { ChangeButton, Refused } from './actions.jsx';
 import { Flow } from './charts.jsx';
 import { length, number, percent, since } from './format.js';
 import { TYPE_COLUMNS } from './overview.jsx';
-import { Dialog, Empty, Facts, Field, Link, Meter, Page, Panel, Table, Tag, Time } from './parts.jsx';
+import { Dialog, Empty, Facts, Field, GoOn, Link, Meter, Page, Panel, Table, Tag, Time } from './parts.jsx';
 import { go, to } from './route.js';
 
 const present = (row, names) => Object.fromEntries(names.filter((name) => row[name] !== null).map((name) => [name, row[name]]));
@@ -35,7 +35,7 @@ function WhatIf({ limit, onClose }) {
 		<Dialog title={`What if the limit ${name} were another one?`} onClose={onClose}>
 			<form onSubmit={ask}>
 				<Field label="Tries that may run at once" hint={`Now ${limit.concurrency ?? 'no such limit'}. Nothing is changed.`}><input type="number" min="0" max="100000" required value={n} onInput={(e) => set(e.currentTarget.value)} /></Field>
-				<Refused problem={problem} />
+				<Refused problem={problem} is_trial />
 				{answer && <p class="sentence" role="status">{answer.sentence}</p>}
 				<footer><button type="button" onClick={onClose}>Close</button><button type="submit" class="primary">Reckon</button></footer>
 			</form>
@@ -69,7 +69,7 @@ function Limits({ rows }) {
 			{ head: 'waits', num: true, cell: (l) => number(l.waiting) },
 			{ head: 'rate', cell: (l) => (l.rate ? `${number(l.rate)} per ${length(l.per)}` : <span class="quiet">–</span>) },
 			{ head: 'changed', cell: (l) => <><Time at={l.changed_at} /> <small>{l.changed_by}</small></> },
-			{ head: 'change', cell: (l) => <LimitActs limit={l} /> },
+			{ head: 'change', cell: (l) => <LimitActs key={l.changed_at} limit={l} /> },
 		]} />
 	);
 }
@@ -95,9 +95,10 @@ function Policies({ rows }) {
 // ---- pages ----
 
 export function Types({ params }) {
-	const types = useAnswer(address(['types'], { limit: 200, type: params.q }));
-	const limits = useAnswer(address(['limits'], { limit: 200 }));
-	const policies = useAnswer(address(['policies'], { limit: 200 }));
+	const types = useAnswer(address(['types'], { limit: 100, type: params.q, cursor: params.types }));
+	const limits = useAnswer(address(['limits'], { limit: 200, cursor: params.limits }));
+	const policies = useAnswer(address(['policies'], { limit: 200, cursor: params.policies }));
+	const more = (as, of) => <GoOn page="types" params={params} as={as} cursor={of.data?.cursor} />;
 	const [q, set] = useState(params.q ?? '');
 	const has = (row) => !params.q || JSON.stringify(row).toLowerCase().includes(params.q.replace(/\*$/, '').toLowerCase());
 
@@ -107,9 +108,9 @@ export function Types({ params }) {
 			<form class="decide" onSubmit={(e) => { e.preventDefault(); go(to('types', { q })); }}>
 				<input type="search" aria-label="only types with" placeholder="TYPE or TYPE*" value={q} onInput={(e) => set(e.currentTarget.value)} />
 			</form>}>
-			<Panel title="Limits"><Limits rows={(limits.data?.items ?? []).filter(has)} /></Panel>
-			<Panel title="Types"><Table name="types" rows={(types.data?.items ?? []).filter(has)} columns={TYPE_COLUMNS} id={(t) => `${t.bucket} ${t.type}`} empty="No task has been counted yet." /></Panel>
-			<Panel title="Policies"><Policies rows={(policies.data?.items ?? []).filter(has)} /></Panel>
+			<Panel title="Limits"><Limits rows={(limits.data?.items ?? []).filter(has)} />{more('limits', limits)}</Panel>
+			<Panel title="Types"><Table name="types" rows={(types.data?.items ?? []).filter(has)} columns={TYPE_COLUMNS} id={(t) => `${t.bucket} ${t.type}`} empty={params.q ? 'No type is named so, or it has no task.' : 'No task has been counted yet.'} />{more('types', types)}</Panel>
+			<Panel title="Policies"><Policies rows={(policies.data?.items ?? []).filter(has)} />{more('policies', policies)}</Panel>
 		</Page>
 	);
 }

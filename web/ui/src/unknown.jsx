@@ -1,8 +1,8 @@
 // Tasks whose work may or may not have been done: two decisions, and no third.
 import { address, me, useAnswer, useStore } from './api.js';
 import { TaskAction } from './actions.jsx';
-import { count } from './format.js';
-import { Copy, Empty, Id, Link, Page, Panel, Status, Time } from './parts.jsx';
+import { count, number } from './format.js';
+import { Copy, Empty, GoOn, Id, Link, Page, Panel, Status, Time } from './parts.jsx';
 
 function One({ of: t }) {
 	return (
@@ -17,21 +17,22 @@ function One({ of: t }) {
 			<div class="decide">
 				<TaskAction task={t} action="finish" command="confirm" body={{ happened: true }} verb="It happened" title="It happened: do not run it again"
 					lead="You have looked at the other side, and the work was done. The task ends, and never runs again." />
-				<TaskAction task={t} action="finish" command={t.status === 'HELD' ? 'release' : 'resume'} body={{ happened: false }} verb="It did not happen" title="It did not happen: run it again"
+				<TaskAction task={t} action="finish" command={t.status === 'HELD' ? 'release' : 'resume'} commandTime={t.status === 'HELD' ? 'now' : undefined} body={{ happened: false }} verb="It did not happen" title="It did not happen: run it again"
 					lead="You have looked at the other side, and nothing was done. The task runs again." />
 			</div>
 		</article>
 	);
 }
 
-export function Unknown() {
-	const answer = useAnswer(address(['unknown'], { limit: 100 }));
+export function Unknown({ params }) {
+	const answer = useAnswer(address(['unknown'], { limit: 50, cursor: params.cursor }));
 	const rows = answer.data?.items ?? [];
 
 	useStore(me);
 	return (
 		<Page title="Unknown outcomes" answers={[answer]} lead="A node or a deadline was lost while these tasks ran. Nobody here knows whether their work was done: look at the other side by the id, then decide.">
-			{rows.length ? <div class="cards">{rows.map((t) => <One key={t.id} of={t} />)}</div> : <Panel><Empty>No outcome is unknown.</Empty></Panel>}
+			{rows.length ? <div class="cards">{rows.map((t) => <One key={t.id} of={t} />)}</div> : <Panel><Empty>{answer.data?.total ? 'There are no more on this page.' : 'No outcome is unknown.'}</Empty></Panel>}
+			<GoOn page="unknown" params={params} cursor={answer.data?.cursor}>{number(answer.data?.total)} in all. </GoOn>
 		</Page>
 	);
 }
