@@ -14,8 +14,10 @@ CREATE VIEW twtasks.task_attempts AS
 	SELECT f.id, f.version - 1, f.tries, NULL, f.started, f.state_time, n.name, 'done',
 		   NULL, NULL, f.incarnation
 	FROM twtasks.finished_task f LEFT JOIN twtasks.node n ON n.incarnation = f.incarnation
-	WHERE f.status = 'DONE';
-COMMENT ON VIEW twtasks.task_attempts IS 'Tries that did not succeed, with their errors, and the last one of each task that is DONE; order by version';
+	WHERE f.status = 'DONE'
+	  -- Neither: a person has ended it, and no try did.
+	  AND num_nonnulls(f.started, f.incarnation) > 0;
+COMMENT ON VIEW twtasks.task_attempts IS 'Tries that did not succeed, with their errors, and the last one of each task that is DONE by it; order by version';
 
 /*
  * twtasks_internal.note_attempts(ids, result, error, next)

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(49);
+SELECT plan(50);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 TRUNCATE twtasks.task_attempt;
 
@@ -93,6 +93,8 @@ SELECT pg_temp.finish(pg_temp.id(31), 'done') \g /dev/null
 SELECT is((SELECT string_agg(format('%s %s %s %s', result, try, version, coalesce(error, '-')), ', ' ORDER BY version, ended) FROM twtasks.task_attempts WHERE task_id = pg_temp.id(31)),
 	'unknown 1 1 its deadline passed without a result, late 1 1 done: paid, done 2 3 -', 'task_attempts adds the attempt that succeeded');
 SELECT is((SELECT node FROM twtasks.task_attempts WHERE task_id = pg_temp.id(31) AND result = 'done'), 'test', '... with its node');
+SELECT pg_temp.finish(pg_temp.id(11), 'accepted', delay_ms => 60000), twtasks.finish_task(pg_temp.id(11), 1, 'done') \g /dev/null
+SELECT is((SELECT string_agg(result || ' ' || try, ', ') FROM twtasks.task_attempts WHERE task_id = pg_temp.id(11)), 'done 1', '... also of a task that was handed on');
 
 -- ---- SQL handlers ----
 CREATE FUNCTION pg_temp.handler(task twtasks.task_input) RETURNS twtasks.task_result
