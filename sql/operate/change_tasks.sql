@@ -89,31 +89,35 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.named_tasks(ids, key, key_prefix)
+ * twtasks_internal.named_tasks(action, ids, key, key_prefix)
  *
  *		The ids of the tasks that have one of the ids, that key, and a key that begins
- *		so, as far as these are given.
+ *		so, as far as these are given.  Without ids, confirm has only tasks of
+ *		twtasks.unknown_outcomes.
  *
  * Returns
  *		NULL: none of them is given
  */
-CREATE FUNCTION twtasks_internal.named_tasks(ids uuid[], key text, key_prefix text)
+CREATE FUNCTION twtasks_internal.named_tasks(action text, ids uuid[], key text, key_prefix text)
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
-	named uuid[];
+	named uuid[] := ids;
 BEGIN
-	IF num_nonnulls(key, key_prefix) = 0 THEN
-		RETURN ids;
+	IF num_nonnulls(key, key_prefix) > 0 THEN
+		-- The planner finds the bounds of a beginning that is a constant, in any encoding.
+		EXECUTE format('SELECT array_agg(u.task_id) FROM twtasks.unique_key u WHERE %s AND %s',
+					   coalesce('u.key = ' || quote_literal(named_tasks.key), 'true'),
+					   coalesce('starts_with(u.key, ' || quote_literal(key_prefix) || ')', 'true')) INTO named;
+		named := ARRAY(SELECT n FROM unnest(named) n WHERE named_tasks.ids IS NULL OR n = ANY (named_tasks.ids));
 	END IF;
-	-- The planner finds the bounds of a beginning that is a constant, in any encoding.
-	EXECUTE format('SELECT array_agg(u.task_id) FROM twtasks.unique_key u WHERE %s AND %s',
-				   coalesce('u.key = ' || quote_literal(named_tasks.key), 'true'),
-				   coalesce('starts_with(u.key, ' || quote_literal(key_prefix) || ')', 'true')) INTO named;
-	RETURN ARRAY(SELECT n FROM unnest(named) n WHERE named_tasks.ids IS NULL OR n = ANY (named_tasks.ids));
+	IF action = 'confirm' AND ids IS NULL THEN
+		named := ARRAY(SELECT u.id FROM twtasks.unknown_outcomes u WHERE named IS NULL OR u.id = ANY (named));
+	END IF;
+	RETURN named;
 END $$;
 
 /*
@@ -298,7 +302,8 @@ $$;
  *		bucket		NULL: any
  *		statuses	NULL: the usual ones of the action: ERROR to resume or fail,
  *					WAITING to reschedule, WAITING and SUBMITTED to cancel or hold,
- *					HELD to release, FAILED to reopen, ERROR and HELD to confirm
+ *					HELD to release, FAILED to reopen, ERROR and HELD to confirm, but
+ *					without ids only tasks of twtasks.unknown_outcomes
  *		error		only tasks with this text in their error, in upper or lower case
  *		since		only tasks that entered their status then or later
  *		until		only tasks that entered their status before then
@@ -370,7 +375,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	wanted CONSTANT twtasks.task_status[] := coalesce(statuses, twtasks_internal.changeable(action));
-	named CONSTANT uuid[] := twtasks_internal.named_tasks(ids, key, key_prefix);
+	named CONSTANT uuid[] := twtasks_internal.named_tasks(action, ids, key, key_prefix);
 	seen uuid[] := '{}';
 	found record;
 	changed twtasks.change_result;
@@ -397,8 +402,9 @@ BEGIN
 	IF ids IS NOT NULL AND expect IS NOT NULL AND (action <> 'reopen' OR num_nonnulls(since, key, key_prefix) > 0) THEN
 		PERFORM twtasks_internal.refuse_count(count(f.id), expect)
 		FROM twtasks_internal.find_tasks(
-			pattern, sub_type, bucket, wanted, error, since, until, false, max_tasks,
-			twtasks_internal.named_tasks(NULL::uuid[], key, key_prefix), node, added_by) f
+			pattern, sub_type, bucket, wanted, error, since, until, false,
+			CASE WHEN expect > max_tasks THEN least(expect, 10000)::integer + 1 ELSE max_tasks END,
+			twtasks_internal.named_tasks(action, NULL::uuid[], key, key_prefix), node, added_by) f
 		HAVING count(f.id) > expect;
 	END IF;
 	FOR found IN

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(33);
+SELECT plan(34);
 
 SELECT twtasks.add_task('A', task_id => pg_temp.id(n), key => 'order ' || n, run_after => now() + n * interval '1 hour') FROM generate_series(1, 12) n \g /dev/null
 SELECT twtasks.add_task('B', task_id => pg_temp.id(20), run_after => now() + interval '1 day') \g /dev/null
@@ -53,6 +53,7 @@ SELECT is(pg_temp.shown($$'hold', 'A', 'test', key_prefix => 'order 1', ids => A
 SELECT is(pg_temp.state(pg_temp.id(40)), 'WAITING 0', 'a task that came after the preview is left alone');
 
 SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('cancel', 'A', 'test', ids => ARRAY[pg_temp.id(2)], expect => 8)$$, '40001', NULL, 'more tasks than the preview had: none of its ids is changed');
+SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('cancel', 'A', 'test', ids => ARRAY[pg_temp.id(2)], expect => 8, max_tasks => 1)$$, '40001', NULL, '... however few are asked for at once');
 SELECT is(pg_temp.state(pg_temp.id(2)), 'WAITING 0', '... and nothing is');
 
 -- The old declaration's arguments mean what they meant.

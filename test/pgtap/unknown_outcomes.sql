@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.task_attempt;
-SELECT plan(38);
+SELECT plan(41);
 
 CREATE FUNCTION pg_temp.lose(n integer, rule twtasks.stuck_rule DEFAULT 'error') RETURNS void
 LANGUAGE sql
@@ -99,12 +99,17 @@ GRANT USAGE ON SCHEMA app TO PUBLIC;
 GRANT INSERT ON app.heard TO PUBLIC;
 SELECT is((SELECT concat_ws(' ', t.status, t.version, t.message, coalesce(t.error, '-')) FROM twtasks.tasks t WHERE t.id = pg_temp.id(1)), 'DONE 3 it is paid -',
 	'a confirmed task is DONE, and the reason is its message');
+SELECT is((SELECT string_agg(result, ' ' ORDER BY result) FROM twtasks.task_attempts WHERE task_id IN (pg_temp.id(1), pg_temp.id(8))), NULL, '... by no try');
 SELECT is((SELECT concat_ws(' ', action, from_status, to_status, from_version, to_version, reason) FROM twtasks.audit WHERE task_id = pg_temp.id(1)),
 	'confirm ERROR DONE 2 3 it is paid', '... and in the audit');
 SELECT pg_temp.task_in('ERROR', pg_temp.id(20)), pg_temp.task_in('HELD', pg_temp.id(21)) \g /dev/null
 SELECT is(ARRAY[pg_temp.change('confirm', pg_temp.id(20), 2), pg_temp.change('confirm', pg_temp.id(21), 1)], '{wrong_status,wrong_status}', 'a task whose outcome is known is not confirmed');
 SELECT is((SELECT count(*) FROM twtasks.change_tasks('confirm', 'TEST', 'all', ids => ARRAY[pg_temp.id(20), pg_temp.id(21)]) WHERE result <> 'wrong_status'), 0::bigint, '... nor among many');
 SELECT pg_temp.lose(22) \g /dev/null
+SELECT results_eq($$SELECT right(id::text, 2), result FROM twtasks.change_tasks('confirm', 'TEST', max_tasks => 3, dry_run => true)$$,
+	$$VALUES ('11', 'would_change'), ('12', 'would_change'), ('22', 'would_change')$$, '... and without ids they are left out');
+SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('confirm', 'TEST', 'test', ids => ARRAY[pg_temp.id(22)], expect => 2)$$, '40001', 'the filter matches 3 tasks by now, and not 2',
+	'... also where the preview is counted again');
 SELECT twtasks.configure_type('TEST', on_end => 'app.hears', when_done => 'delete') \g /dev/null
 UPDATE twtasks.task SET data = '{"iban": 1}' WHERE id = pg_temp.id(22);
 SELECT is(pg_temp.change('confirm', pg_temp.id(22), 2), 'changed', 'a function of on_end');

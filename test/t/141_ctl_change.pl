@@ -187,6 +187,13 @@ my (undef, $held) = decisions($lost[2]);
 
 ($out) = $ctl->ends(1, [ split(/ /, $happened =~ s/ --reason.*//r), @$reason ], 'the verb shows the task and asks');
 like($out, qr/^would confirm \Q$lost[0]\E .*Continue/, 'as the others do');
+my $known = $node->add_task('LOST|known');
+
+$node->value("UPDATE twtasks.task SET status = 'ERROR', queued = false, next_event_time = 'infinity', error = 'no account' WHERE id = '$known'");
+($out) = $ctl->ends(0, [ 'confirm', '--type', 'LOST*', '--dry-run', @$reason ]);
+like($out, qr/^would confirm 3 tasks: /, 'a filter finds only tasks whose outcome is unknown');
+($out) = $ctl->ends(0, [ 'confirm', '--type', 'LOST', '--status', 'HELD', '--dry-run', @$reason ]);
+like($out, qr/^would confirm 1 task: LOST in HELD 1\./, 'in a status');
 decide($_) foreach $happened, $not_happened, $held;
 is($node->value("SELECT string_agg(status::text, ' ' ORDER BY key) FROM twtasks.tasks WHERE type = 'LOST'"), 'DONE WAITING WAITING', 'each is decided');
 is(scalar @{ $ctl->json(0, ['unknown']) }, 0, 'and none is left');
