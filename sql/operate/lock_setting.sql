@@ -1,15 +1,16 @@
 /*
- * twtasks_internal.lock_settings(kind)
+ * twtasks_internal.lock_settings(kind, name)
  *
  *		Lets nobody else change settings of that kind until the end of the transaction,
- *		nor add one.  Readers do not wait.
+ *		nor add one; but of schedules only that one, since others must run.  Readers do
+ *		not wait.
  *
  * Errors
  *		22023			no such kind
  *
- * Locks		a table
+ * Locks		a table; of schedules a row
  */
-CREATE FUNCTION twtasks_internal.lock_settings(kind text)
+CREATE FUNCTION twtasks_internal.lock_settings(kind text, name text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -19,7 +20,7 @@ BEGIN
 		WHEN 'type' THEN LOCK TABLE twtasks.type_policy IN SHARE ROW EXCLUSIVE MODE;
 		WHEN 'bucket' THEN LOCK TABLE twtasks.bucket_policy IN SHARE ROW EXCLUSIVE MODE;
 		WHEN 'limit' THEN LOCK TABLE twtasks.limit_rule IN SHARE ROW EXCLUSIVE MODE;
-		WHEN 'schedule' THEN LOCK TABLE twtasks.schedule IN SHARE ROW EXCLUSIVE MODE;
+		WHEN 'schedule' THEN PERFORM FROM twtasks.schedule s WHERE s.name = lock_settings.name FOR UPDATE;
 		WHEN 'paused type', 'paused bucket' THEN LOCK TABLE twtasks.pause IN SHARE ROW EXCLUSIVE MODE;
 		ELSE
 			RAISE EXCEPTION 'unrecognized kind: %', coalesce('"' || twtasks_internal.shown(kind) || '"', 'NULL')
@@ -54,7 +55,7 @@ END $$;
  * Errors
  *		22023			no such kind, or a limit without scope
  *
- * Locks		the table of the setting, against changes
+ * Locks		the table of the setting, against changes; of a schedule its row
  * Example		SELECT * FROM twtasks.lock_setting('limit', 'PAYOUT', '2026-11-26 12:00:00.123456+00', 'cluster', 'the bank asks for it');
  */
 CREATE FUNCTION twtasks.lock_setting(
@@ -66,7 +67,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 BEGIN
-	PERFORM twtasks_internal.lock_settings(kind);
+	PERFORM twtasks_internal.lock_settings(kind, name);
 	IF kind = 'limit' AND scope IS NULL THEN
 		RAISE EXCEPTION 'scope must not be null' USING ERRCODE = 'invalid_parameter_value';
 	END IF;
