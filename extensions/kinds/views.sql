@@ -140,7 +140,10 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT jsonb_agg(w) FROM (
 		(SELECT 'outcomes stand still' AS warning, NULL::timestamptz AS since, b.hint,
-				format('kind "%s": %s of its identifiers, such as "%s": %s', b.kind, count(*) || CASE WHEN count(*) < 5000 THEN '' ELSE ' or more' END,
+				format('kind "%s": %s of its identifiers, such as "%s": %s', b.kind,
+					   count(*) || CASE WHEN sum(count(*)) OVER () >= 5000 OR EXISTS (
+							SELECT FROM twtasks.outcome u WHERE u.kind = b.kind AND u.decided IS NULL ORDER BY u.started OFFSET 4999 LIMIT 1)
+						THEN ' or more' ELSE '' END,
 					   min(b.identifier), b.broken) AS detail
 		 FROM twtasks_internal.still_outcomes(5000) b GROUP BY b.kind, b.broken, b.hint ORDER BY count(*) DESC LIMIT most)
 		UNION ALL

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
 CREATE EXTENSION twtasks_kinds;
-SELECT plan(8);
+SELECT plan(9);
 
 -- Rows of a table that were read since the last call.
 CREATE TEMPORARY TABLE read_before AS SELECT r.oid AS relation, 0::bigint AS rows
@@ -35,6 +35,9 @@ SELECT pg_temp.rows_read(b.relation) FROM read_before b \g /dev/null
 SELECT is(twtasks_internal.warn_of_kinds(10), NULL, 'kinds: nothing stands still');
 SELECT cmp_ok(pg_temp.rows_read('twtasks.task'), '<', 12000::bigint, '... for which a part of the tasks is read');
 SELECT cmp_ok(pg_temp.rows_read('twtasks.outcome'), '<', 12000::bigint, '... and a part of the undecided identifiers');
+UPDATE twtasks.outcome SET answer = NULL WHERE identifier = 'find-2';
+SELECT alike(twtasks_internal.warn_of_kinds(10) -> 0 ->> 'detail', 'kind "find": 1 or more of its identifiers, such as "find-2": %', 'kinds: there may be more among those that are not looked at');
+SELECT pg_temp.rows_read('twtasks.outcome') \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks_internal.still_objects(5000) WHERE object = 'o99'), 1::bigint, 'events: an object behind many others stands still');
 SELECT cmp_ok(pg_temp.rows_read('twtasks.event'), '<', 21000::bigint, '... for which a part of the events is read');
 SELECT pg_temp.rows_read('twtasks.task') \g /dev/null
