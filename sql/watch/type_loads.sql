@@ -205,7 +205,8 @@ $$;
  *		in_per_min		tasks added per minute, from the newest 1,000 tasks of all types
  *						within ten minutes; without most tasks whose ids callers gave.
  *						NULL: none of these is of the type
- *		started_per_min ... retried_per_min	tries per minute
+ *		started_per_min ... retried_per_min	tries per minute, from the newest 20,000 rows
+ *						of twtasks.flow within ten minutes
  *		retry_percent	tries that are repeated, of all that ended
  *		p95_wait, p95_run	seconds within which 95 % of the tries waited, and ran; NULL:
  *						none was measured
@@ -234,7 +235,12 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
-	minutes CONSTANT numeric := 10;
+	-- type_tries() reads no more rows than that.
+	minutes CONSTANT numeric := coalesce((
+		SELECT greatest(extract(epoch FROM moment - f.at) / 60, 1)
+		FROM (SELECT w.at FROM twtasks.flow w
+			  WHERE w.at >= moment - interval '10 minutes' AND w.at <= moment AND w.step < interval '1 hour'
+			  ORDER BY w.at DESC OFFSET 19999 LIMIT 1) f), 10);
 	is_any CONSTANT boolean := pattern = '*';
 	-- The limits of most use, since each is compared with each type.
 	l record;

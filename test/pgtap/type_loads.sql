@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(24);
+SELECT plan(25);
 TRUNCATE twtasks.flow, twtasks.monitor_look, twtasks.monitor_type, twtasks.limit_rule, twtasks.slot_use, twtasks.pause;
 
 -- ---- quantiles ----
@@ -58,5 +58,9 @@ SELECT is((SELECT sum(added) FROM twtasks.recent_minutes('A')), 2::numeric, '...
 -- More tasks than the look reads: minutes before them are not known.
 SELECT count(*) FROM twtasks.add_tasks('M', array_fill('{}'::jsonb, '{1001}')) \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.recent_minutes() WHERE added IS NOT NULL AND at <= date_trunc('minute', now())), 0::bigint, 'what was added before the newest 1,000 tasks is not known');
+-- More rows than are read: the time that they span counts.
+INSERT INTO twtasks.flow (at, step, node, bucket, type, started, done, failed, errors, retried, refused, unknown)
+SELECT twtasks.clock() - interval '30 s', '1 min', n, 'default', 'F', 10, 10, 0, 0, 0, 0, 0 FROM generate_series(1, 20000) n;
+SELECT is((SELECT done_per_min FROM twtasks.type_loads('F')), 200000.0, 'rates of many nodes');
 SELECT * FROM finish();
 ROLLBACK;
