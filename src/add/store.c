@@ -239,14 +239,14 @@ await_partitions(const Store *store)
 {
 	Oid			oid = rows_relation("finished_task");
 	Relation	whole;
-	PartitionDesc parts;
+	Oid			rest;
 	int			level;
 
 	AcceptInvalidationMessages();
 	whole = table_open(oid, AccessShareLock);
-	parts = RelationGetPartitionDesc(whole, true);
+	rest = get_default_oid_from_partdesc(RelationGetPartitionDesc(whole, true));
 	table_close(whole, AccessShareLock);
-	if (OidIsValid(get_default_oid_from_partdesc(parts)))
+	if (OidIsValid(rest))
 		return;
 	level = begin_patience(store);
 	LockRelationOid(oid, ShareUpdateExclusiveLock);
