@@ -1,7 +1,7 @@
 /* Requests that still apply to their tasks.  A request names the version that
  * its operator saw; a grab or the stuck rule may have added 1 since. */
 CREATE VIEW twtasks.cancel_requests AS
-	SELECT t.id, t.version, t.type, t.status, c.requested, c.actor, c.role, c.application, c.reason,
+	SELECT t.id, t.version, t.type, t.status, c.requested, coalesce(c.on_behalf_of, c.actor) AS actor, c.role, c.application, c.reason,
 		   t.incarnation, t.queued,
 		   pg_catalog.format('cancelled by %s%s', coalesce(c.on_behalf_of, c.actor), ': ' || c.reason) AS why
 	FROM twtasks.cancel_request c

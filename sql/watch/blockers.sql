@@ -411,7 +411,7 @@ AS $$
 		   format('SELECT twtasks.resume_schedule(%L) lets it go on', s.name)
 	FROM twtasks.schedule s
 	LEFT JOIN LATERAL (
-		SELECT a.at, a.actor, a.reason FROM twtasks.schedule_audit a
+		SELECT a.at, coalesce(a.on_behalf_of, a.actor) AS actor, a.reason FROM twtasks.schedule_audit a
 		WHERE a.name = s.name AND a.action = 'pause' ORDER BY a.id DESC LIMIT 1) p ON true
 	WHERE s.is_paused
 	UNION ALL

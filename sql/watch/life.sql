@@ -121,7 +121,7 @@ BEGIN
 		SELECT a.*, NULL FROM twtasks_internal.life_of_attempts(life_events.id) a
 		UNION ALL
 		SELECT 1, u.at, u.action, c.version, CASE WHEN c.version IS NOT NULL THEN u.to_status END,
-			   (u.after ->> 'tries')::integer, u.actor, NULL, u.reason, u.from_status
+			   (u.after ->> 'tries')::integer, coalesce(u.on_behalf_of, u.actor), NULL, u.reason, u.from_status
 		FROM twtasks.audit u
 		CROSS JOIN LATERAL (SELECT CASE WHEN u.to_version <> u.from_version THEN u.to_version END) c(version)
 		WHERE u.task_id = life_events.id),
@@ -168,7 +168,8 @@ END $$;
  *						nothing is kept of its cause
  *		version			after the event; NULL: the event changed nothing
  *		status			the same, perhaps as the next change found it; NULL: not known
- *		actor			the role that added or changed it
+ *		actor			the role that added or changed it, or the person for whom
+ *						twtasks-web did
  *		node			name of the sidecar
  *		detail			for people: the error, the reason, the number of the try
  *

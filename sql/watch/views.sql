@@ -91,7 +91,7 @@ CREATE VIEW twtasks.task_history AS
 		   NULL AS reason, NULL::jsonb AS before, NULL::jsonb AS after
 	FROM twtasks.tasks t
 	UNION ALL
-	SELECT a.task_id, a.at, a.action, a.actor, a.role, a.application,
+	SELECT a.task_id, a.at, a.action, coalesce(a.on_behalf_of, a.actor), a.role, a.application,
 		   a.to_version, a.to_status, a.reason, a.before, a.after
 	FROM twtasks.audit a
 	UNION ALL

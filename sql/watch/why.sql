@@ -119,7 +119,7 @@ BEGIN
 	END IF;
 	reason := 'held';
 	sentence := format('It is held since %s%s, and runs only after somebody releases it%s', since,
-		(SELECT format(', by %s%s', a.actor, ' (' || twtasks_internal.on_one_line(a.reason) || ')') FROM twtasks.audit a
+		(SELECT format(', by %s%s', coalesce(a.on_behalf_of, a.actor), ' (' || twtasks_internal.on_one_line(a.reason) || ')') FROM twtasks.audit a
 		 WHERE a.task_id = t.id AND a.to_version = t.version ORDER BY a.id DESC LIMIT 1),
 		CASE WHEN t.planned = 'infinity' THEN '; it was in ERROR before'
 			 WHEN t.planned IS NOT NULL THEN format('; it was to run at %s', twtasks_internal.shown_time(t.planned)) END);
@@ -303,7 +303,7 @@ BEGIN
 	IF FOUND THEN
 		reason := 'deleted';
 		sentence := format('It is no longer kept: it was deleted when it was done, by when_done or its handler, or cleaned after %s; it was last changed by hand at %s, by %s',
-						   twtasks_internal.keep_finished(), twtasks_internal.shown_time(last.at), last.actor);
+						   twtasks_internal.keep_finished(), twtasks_internal.shown_time(last.at), coalesce(last.on_behalf_of, last.actor));
 		advice := ARRAY[twtasks_internal.advice('see who changed it', format('SELECT * FROM twtasks.audit WHERE task_id = %L', why_ended.id))];
 	ELSE
 		reason := 'no such task';

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.cancel_request;
-SELECT plan(65);
+SELECT plan(68);
 
 CREATE FUNCTION pg_temp.ask(n integer, v bigint DEFAULT NULL, reason text DEFAULT 'wrong') RETURNS text
 LANGUAGE sql
@@ -159,10 +159,13 @@ SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(61, 64)
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(n)) FROM unnest('{90,91}'::integer[]) n \g /dev/null
 SET LOCAL twtasks.on_behalf_of = 'anne';
 SELECT pg_temp.ask(90), pg_temp.ask(91) \g /dev/null
+SELECT is((SELECT actor FROM twtasks.cancel_requests WHERE id = pg_temp.id(91)), 'anne', 'a request names the person for whom a program asked');
 SET LOCAL twtasks.on_behalf_of = '';
 SELECT pg_temp.ask(91), pg_temp.finish(pg_temp.id(90), 'retry') \g /dev/null
 SELECT is((SELECT string_agg(action || ' ' || coalesce(on_behalf_of, '-'), ', ' ORDER BY id) FROM twtasks.audit WHERE task_id = pg_temp.id(90)),
 	'request_cancel anne, cancel anne', 'the cancellation names the person who asked, not the one who finished');
+SELECT is((SELECT string_agg(event || ' ' || actor, ', ' ORDER BY version) FROM twtasks.life(pg_temp.id(90)) WHERE event LIKE '%cancel'), 'cancel anne, request_cancel anne', 'so does the life of the task');
+SELECT is((SELECT string_agg(event || ' ' || actor, ', ' ORDER BY event) FROM twtasks.task_history WHERE task_id = pg_temp.id(90) AND event LIKE '%cancel'), 'cancel anne, request_cancel anne', '... and its history');
 SELECT is((SELECT on_behalf_of FROM twtasks.cancel_request WHERE task_id = pg_temp.id(91)), NULL, 'the last request names its own person');
 
 -- Privileges.
