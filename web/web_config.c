@@ -220,7 +220,8 @@ settle_notify(WebConfig *config, const Place *place)
 
 /*
  * Without a token_file, routes that need its tokens are for this machine, or for
- * nobody.  A proxy brings the requests of others to this machine.
+ * nobody.  A proxy brings the requests of others to this machine, perhaps with a Host
+ * that is ours; where there are hosts, there may be one.
  */
 static bool
 read_listen(WebConfig *config, const Place *place)
@@ -230,7 +231,7 @@ read_listen(WebConfig *config, const Place *place)
 
 	if (config->token_file != NULL)
 		return read_tokens(place, "token_file", config->token_file, &config->tokens);
-	if (is_local && config->manage.proxy.user_header == NULL)
+	if (is_local && config->manage.proxy.user_header == NULL && config->manage.hosts == NULL)
 		return true;
 	config->tokens = palloc0(sizeof(char *));
 	return is_local || manage_is_for_others(&config->manage) ||

@@ -284,6 +284,10 @@ test_beyond_this_machine(void **state)
 	assert_non_null(config->tokens);
 	assert_null(config->tokens[0]);
 	options_free(&web_config_section, config);
+	config = read_web("listen: '127.0.0.1:1'\nmanage: {token_file: @, hosts: [tasks.example.com]}\n");
+	assert_non_null(config->tokens);
+	assert_null(config->tokens[0]);
+	options_free(&web_config_section, config);
 	expect_error("listen: an address that other machines can reach needs a token_file, or a way to log in of manage",
 				 "listen: '0.0.0.0:1'\n");
 }
