@@ -404,7 +404,7 @@ fail_task(WorkerProcess *process, Task *task, const Verdict *failed, int64 unrea
 {
 	int64		sent = process->input->sent;
 	bool		is_read = flights_may_have_run(process->flights, task, sent);
-	bool		is_written = flights_may_have_run(process->flights, task, sent + unread);
+	bool		is_written = !task->is_ahead && flights_was_sent(process->flights, task, sent + unread);
 	char	   *why = flights_remove(process->flights, task);
 	bool		has_run = why != NULL ? is_written : is_read;
 	Verdict		stopped = {TASK_FAILURE, 0, why};
