@@ -78,8 +78,8 @@ copy_sources()
 {
 	(cd "$root" &&
 		find Makefile extension.mk twtasks.control CHANGELOG.md scripts/*.awk scripts/alone.sh src sql extensions lib sidecar web tools workers test/unit \
-			-type f '(' -name '*.*' -o -name Makefile ')' \
-			! -name '*.[oad]' '(' -path '*/released/*' -o ! -name 'twtasks--*.sql' ! -name 'twtasks_*--*.sql' ')' -print0 |
+			-type f '(' -name '*.*' -o -name Makefile -o -name embed ')' ! -path '*/node_modules/*' \
+			! -name '*.[oad]' ! -name '*_files.inc' '(' -path '*/released/*' -o ! -name 'twtasks--*.sql' ! -name 'twtasks_*--*.sql' ')' -print0 |
 		xargs -0 cp --parents -t "$1")
 }
 

@@ -16,6 +16,7 @@ tidy()
 findings()
 {
 	make -s -f extension.mk src/common/version.h
+	make -s -C web embedded
 	export FLAGS
 	FLAGS=$(make -s -f extension.mk flags CC=clang)
 	files src -- '*.c' | tidy
