@@ -59,11 +59,20 @@ misfit_is(const PGresult *result)
 	return has_field(result, PG_DIAG_SOURCE_FILE, "contract.c");
 }
 
-/* A new user meets these two: no version is to blame. */
+/* A new user meets these: no version is to blame. */
 static bool
 lacks_extension(const PGresult *result)
 {
 	return strcmp(pg_sqlstate(result), "3F000") == 0;
+}
+
+/* Its version may be to blame, too. */
+static bool
+lacks_further(const PgStatement *statement, const PGresult *result)
+{
+	const char *state = pg_sqlstate(result);
+
+	return statement->extension != NULL && (strcmp(state, "42P01") == 0 || strcmp(state, "42883") == 0);
 }
 
 static bool
@@ -106,8 +115,14 @@ misfit_failed(int64 now_us, const PgStatement *statement, const PGresult *result
 		return false;
 	text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	pfree(last.text);
-	last.text = psprintf("%s: %s: %s; %s", fault(result), statement->name, text == NULL ? "failed" : text,
-						 advice(result));
+	if (text == NULL)
+		text = "failed";
+	if (lacks_further(statement, result))
+		last.text = psprintf("this database has no extension %s, or an older one: %s: %s; "
+							 "Run CREATE EXTENSION %s there, or ALTER EXTENSION %s UPDATE.",
+							 statement->extension, statement->name, text, statement->extension, statement->extension);
+	else
+		last.text = psprintf("%s: %s: %s; %s", fault(result), statement->name, text, advice(result));
 	last.statement = statement;
 	last.seen_us = now_us;
 	if (last.told_us == 0 || now_us - last.told_us >= TELL_AGAIN_US)

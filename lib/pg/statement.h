@@ -25,6 +25,8 @@ typedef struct PgStatement
 	 */
 	bool		takes_text;
 
+	const char *extension;		/* it needs more than twtasks; NULL: no */
+
 	/*
 	 * Runs before this one, in the same transaction, and takes the first
 	 * parameter; NULL: none.  Neither of the two is prepared, so the server

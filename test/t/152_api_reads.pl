@@ -220,5 +220,6 @@ foreach my $path ('/streams', '/streams/x/objects', '/kinds', '/kinds/x/machine'
 
 	is("$is " . ($problem->{type} // ''), '501 /problems/not-installed', "$path needs an extension");
 }
+like($web->log, qr/ERROR postgres: this database has no extension twtasks_events, or an older one: streams: /, 'the log names it');
 
 done_testing();

@@ -111,7 +111,7 @@ static const ApiRoute routes[] = {
 	},
 	{
 		"POST", "/to-do/{name}/{identifier}", API_OPERATOR, "answer_to_do", "Answer a to-do item of the extension twtasks_kinds.",
-		to_do_params, lengthof(to_do_params), "ToDoAnswer"
+		to_do_params, lengthof(to_do_params), "ToDoAnswer", .extension = "twtasks_kinds"
 	},
 };
 

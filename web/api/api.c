@@ -352,6 +352,7 @@ add_route(Api *api, Served *served, const ApiRoute *route, Http *http)
 	served->first = make_statement(route->first);
 	served->statement = make_statement(route->name);
 	served->alone = make_statement(route->alone);
+	served->statement.extension = route->extension;
 	served->http = (HttpRoute)
 	{
 		.method = route->method, .path = api_route_pattern(route), .serve = serve, .judge = judge

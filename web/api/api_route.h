@@ -99,6 +99,9 @@ typedef struct ApiRoute
 
 	/* The statement of a new object: the answer has status 201. */
 	bool		creates;
+
+	const char *extension;		/* the statement needs more than twtasks;
+								 * NULL: no */
 } ApiRoute;
 
 typedef struct ApiTable
