@@ -208,12 +208,24 @@ await rough.goto(`${base}?page=unknown`);
 await rough.waitForSelector('.trouble');
 tell(!(await rough.locator('main').textContent()).includes('No outcome is unknown'), 'a page of a proxy is no answer');
 
+await rough.unroute('**/api/v1/unknown*');
+await rough.route('**/api/v1/unknown*', (route) => route.fulfill({ json: { items: [], cursor: 'next', total: 120 } }));
+await rough.goto(`${base}?page=unknown`);
+await rough.waitForSelector('.pager a[href*="cursor=next"]');
+tell((await rough.locator('.pager').textContent()).includes('120 in all'), 'a list that is cut says so, and goes on');
+await rough.route('**/machine', (route) => route.abort(), { times: 1 });
+await rough.goto(`${base}?page=kind&kind=transfer`);
+await rough.waitForSelector('.trouble');
+await rough.waitForSelector('.trouble', { state: 'detached' });
+tell(true, 'an answer that is asked for once is asked for again after a failure');
+
 // ---- values that are rare ----
 await rough.goto(`${base}?page=task&id=${ID(71)}`);
 await rough.waitForSelector('.facts');
 tell((await rough.locator('.facts').textContent()).includes('12000'), 'a year that JavaScript does not read is shown');
 await rough.goto(`${base}?page=errors`);
 await rough.waitForSelector('article');
+await rough.waitForSelector('.who', { state: 'attached' });	// the roles are known
 const mute = rough.locator('article', { hasText: 'no error text' });
 tell(await mute.count() === 1 && await mute.locator('button', { hasText: 'all' }).count() === 0, 'errors without a text are not changed all together');
 tell(await rough.locator('article button', { hasText: 'Fail all' }).count() > 0, '... others are');
@@ -242,6 +254,7 @@ const [audit] = await Promise.all([rough.waitForResponse(/person=otto/), rough.k
 tell(audit.status() === 200 && (await audit.json()).items.length > 0, 'the audit of one person', audit.status());
 await rough.goto(`${base}?page=tasks&status=SUBMITTED&type=PAYOUT%7CACME&priority=3`);
 await rough.waitForSelector('[data-row]');
+await rough.waitForSelector('.who', { state: 'attached' });
 tell(await rough.locator('.action-bar').count() === 0, 'all of one priority cannot be changed, so no button says so');
 await rough.goto(`${base}?page=todo`);
 await rough.locator('article button').first().click();
