@@ -230,6 +230,10 @@ const mute = rough.locator('article', { hasText: 'no error text' });
 tell(await mute.count() === 1 && await mute.locator('button', { hasText: 'all' }).count() === 0, 'errors without a text are not changed all together');
 tell(await rough.locator('article button', { hasText: 'Fail all' }).count() > 0, '... others are');
 
+await rough.goto(`${base}?page=types&q=NONE`);
+await rough.waitForSelector('main .empty');
+tell(!(await rough.locator('main').textContent()).includes('No policy is set'), 'a filter that finds nothing does not say that there is nothing');
+
 // ---- what is sent ----
 const sent = async (pattern, act) => (await Promise.all([rough.waitForRequest((r) => r.method() === 'POST' && pattern.test(r.url())), act()]))[0].postData();
 const submit = async (reason) => {

@@ -27,7 +27,7 @@ export function Audit({ params }) {
 				</form>
 			</Panel>
 			<Panel title="Changes">
-				<Table name="changes" rows={changes.data?.items} id={(r, i) => r.id ?? i} empty="Nobody has changed anything." columns={[
+				<Table name="changes" rows={changes.data?.items} id={(r, i) => r.id ?? i} empty={Object.keys(params).length ? 'No change matches.' : 'Nobody has changed anything.'} columns={[
 					{ head: 'time', cell: (r) => <Time at={r.at} /> },
 					{ head: 'person', cell: person },
 					{ head: 'action', cell: (r) => <Tag>{r.action}</Tag> },

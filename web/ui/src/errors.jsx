@@ -46,7 +46,7 @@ export function Errors({ params }) {
 		<Page title="Errors" answers={[answer]} lead="Tasks that wait for a person, by the shape of their errors: numbers, times and ids do not count."
 			aside={params.type && <><span class="quiet">type {params.type}</span> <Link class="button small" page="errors">All types</Link></>}>
 			{answer.data?.more && <p class="meta">Only the first {number(groups.length)} groups; choose a type for more.</p>}
-			{groups.length ? <div class="cards">{groups.map((g) => <Group key={g.shape} of={g} type={params.type} />)}</div> : <Panel><Empty>No task is in ERROR.</Empty></Panel>}
+			{groups.length ? <div class="cards">{groups.map((g) => <Group key={g.shape} of={g} type={params.type} />)}</div> : <Panel><Empty>{params.type ? `No task of type ${params.type} is in ERROR.` : 'No task is in ERROR.'}</Empty></Panel>}
 		</Page>
 	);
 }

@@ -91,7 +91,7 @@ function Identifiers({ params }) {
 			<form class="decide" onSubmit={find}>
 				<input type="search" aria-label="open an identifier" placeholder="identifier" required value={text} onInput={(e) => set(e.currentTarget.value)} />
 			</form>}>
-			<Table name="identifiers" rows={answer.data?.items} id={(o) => o.identifier} empty={answer.problem ? answer.problem.message : answer.data ? 'There is none.' : 'Loading …'} columns={[
+			<Table name="identifiers" rows={answer.data?.items} id={(o) => o.identifier} empty={answer.problem ? answer.problem.message : answer.data ? (params.state ? 'There is none.' : 'None is undecided. Open a decided one by its name.') : 'Loading …'} columns={[
 				{ head: 'identifier', cell: (o) => <Link page="kind" params={{ kind: params.kind, identifier: o.identifier }} class="row-link">{o.identifier}</Link> },
 				{ head: 'at', cell: (o) => (o.decided ? <Tag tone="good">✓ {o.decision}</Tag> : <>{o.step} <small>try {o.attempt}</small></>) },
 				{ head: 'started', cell: (o) => <Time at={o.started} /> },

@@ -24,7 +24,7 @@ export function Nodes({ params }) {
 	return (
 		<Page title="Nodes and queues" answers={[nodes, queues, buckets, listeners]}>
 			<Panel title="Nodes">
-				<Table name="nodes" rows={nodes.data?.items} id={(n) => n.incarnation} empty="No sidecar has ever started here." columns={[
+				<Table name="nodes" rows={nodes.data?.items} id={(n) => n.incarnation} empty="No sidecar is known here." columns={[
 					{ head: 'node', cell: (n) => <>{n.name} {n.leads && <Tag tone="good">leader</Tag>}</> },
 					{ head: 'state', cell: (n) => life(n) },
 					{ head: 'heartbeat', cell: (n) => <Time at={n.heartbeat} ago={!n.ended} /> },

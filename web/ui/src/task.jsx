@@ -87,7 +87,7 @@ function Life({ events, problem }) {
 	);
 }
 
-function Attempts({ attempts }) {
+function Attempts({ attempts, is_cut }) {
 	const failed = attempts.filter((a) => a.error);
 
 	if (!failed.length) return null;
@@ -106,7 +106,7 @@ function Attempts({ attempts }) {
 					);
 				})}
 			</ol>
-			<p class="meta">Marked: words that differ from the try before.</p>
+			<p class="meta">Marked: words that differ from the try before.{is_cut && ' There are earlier tries: GET /api/v1/tasks/ID/attempts has all.'}</p>
 		</Panel>
 	);
 }
@@ -192,7 +192,7 @@ export function Task({ params }) {
 						{life.data?.cursor && <p class="meta">Only its last events; twtasksctl life has all.</p>}
 						<Life events={life.data?.items} problem={life.problem} />
 					</Panel>
-					<Attempts attempts={tries} />
+					<Attempts attempts={tries} is_cut={attempts.data?.cursor} />
 					<Payload task={t} />
 					<Panel title="On the command line">
 						<Command text={`twtasksctl show ${id}`} />

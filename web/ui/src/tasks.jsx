@@ -117,7 +117,7 @@ export function Tasks({ params }) {
 			<ActionBar key={JSON.stringify(params)} params={params} rows={rows} chosen={chosen} unchoose={() => setChosen(new Set())} />
 			<Panel>
 				<Table name="tasks" columns={COLUMNS} rows={rows} id={(t) => t.id} chosen={chosen} onChoose={may('operator') ? choose : undefined}
-					empty={params.key ? 'No task that is kept has this key. Try "key begins with", a type, or a text of the error.' : 'No task matches.'} />
+					empty={params.key ? 'No task that is kept has this key. Try "key begins with", a type, or a text of the error.' : d?.is_complete === false ? 'No task matches among the tasks that were looked at.' : 'No task matches.'} />
 				<p class="meta pager">
 					{d && <>Looked at {count(d.looked_at ?? rows.length, 'task')}{d.looked_back_to && <>, back to <Time at={d.looked_back_to} /></>}{d.is_complete === false ? '; there may be more' : d.cursor ? '' : '; these are all'}. </>}
 					{params.cursor && <Link page="tasks" params={{ ...params, cursor: undefined }}>Newest</Link>}{' '}

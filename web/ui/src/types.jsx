@@ -59,10 +59,10 @@ function LimitActs({ limit }) {
 	);
 }
 
-function Limits({ rows }) {
+function Limits({ rows, empty = 'There is no limit of types.' }) {
 	useStore(me);
 	return (
-		<Table name="limits" rows={rows} id={(l) => `${l.pattern} ${l.scope} ${l.name ?? ''}`} empty="There is no limit of types." columns={[
+		<Table name="limits" rows={rows} id={(l) => `${l.pattern} ${l.scope} ${l.name ?? ''}`} empty={empty} columns={[
 			{ head: 'limit', cell: (l) => <>{l.name ?? l.pattern}{l.name && l.name !== l.pattern && <small> of {l.pattern}</small>}</> },
 			{ head: 'scope', cell: (l) => (l.scope === 'node' ? 'each node' : l.scope) },
 			{ head: 'use', cell: (l) => (l.concurrency === null || l.concurrency === undefined ? '–' : l.used === null || l.used === undefined ? `of ${number(l.concurrency)}` : <Meter used={l.used} of={l.concurrency} />) },
@@ -82,9 +82,9 @@ function options(p) {
 	return Object.entries(p).filter(([name, value]) => !KNOWN.includes(name) && value !== null && value !== undefined);
 }
 
-function Policies({ rows }) {
+function Policies({ rows, empty = 'No policy is set: all types have the defaults.' }) {
 	return (
-		<Table name="policies" rows={rows} id={(p) => p.pattern} empty="No policy is set: all types have the defaults." columns={[
+		<Table name="policies" rows={rows} id={(p) => p.pattern} empty={empty} columns={[
 			{ head: 'pattern', cell: (p) => p.pattern },
 			{ head: 'options', wide: true, cell: (p) => <span class="options">{options(p).map(([name, value]) => <Tag key={name}>{name} {typeof value === 'object' ? JSON.stringify(value) : String(value)}</Tag>)}</span> },
 			{ head: 'changed', cell: (p) => <><Time at={p.changed_at} /> <small>{p.changed_by}</small></> },
@@ -98,6 +98,7 @@ export function Types({ params }) {
 	const types = useAnswer(address(['types'], { limit: 100, type: params.q, cursor: params.types }));
 	const limits = useAnswer(address(['limits'], { limit: 200, cursor: params.limits }));
 	const policies = useAnswer(address(['policies'], { limit: 200, cursor: params.policies }));
+	const none = params.q || params.limits || params.policies ? 'None of these matches.' : undefined;
 	const more = (as, of) => <GoOn page="types" params={params} as={as} cursor={of.data?.cursor} />;
 	const [q, set] = useState(params.q ?? '');
 	const has = (row) => !params.q || JSON.stringify(row).toLowerCase().includes(params.q.replace(/\*$/, '').toLowerCase());
@@ -108,9 +109,9 @@ export function Types({ params }) {
 			<form class="decide" onSubmit={(e) => { e.preventDefault(); go(to('types', { q })); }}>
 				<input type="search" aria-label="only types with" placeholder="TYPE or TYPE*" value={q} onInput={(e) => set(e.currentTarget.value)} />
 			</form>}>
-			<Panel title="Limits"><Limits rows={(limits.data?.items ?? []).filter(has)} />{more('limits', limits)}</Panel>
+			<Panel title="Limits"><Limits rows={(limits.data?.items ?? []).filter(has)} empty={none} />{more('limits', limits)}</Panel>
 			<Panel title="Types"><Table name="types" rows={(types.data?.items ?? []).filter(has)} columns={TYPE_COLUMNS} id={(t) => `${t.bucket} ${t.type}`} empty={params.q ? 'No type is named so, or it has no task.' : 'No task has been counted yet.'} />{more('types', types)}</Panel>
-			<Panel title="Policies"><Policies rows={(policies.data?.items ?? []).filter(has)} />{more('policies', policies)}</Panel>
+			<Panel title="Policies"><Policies rows={(policies.data?.items ?? []).filter(has)} empty={none} />{more('policies', policies)}</Panel>
 		</Page>
 	);
 }
