@@ -10,16 +10,16 @@
  * Nothing comes from elsewhere, no script stands in the document, no text becomes
  * HTML, and no other page may frame this one.
  */
-#define POLICY \
-	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " \
-	"require-trusted-types-for 'script'; trusted-types 'none'"
+static const char policy[] =
+"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+"require-trusted-types-for 'script'; trusted-types 'none'";
 
 /* The first pair is for compressed bodies. */
 static const char *const gzip_headers[] = {
 	"Content-Encoding", "gzip",
 	"Vary", "Accept-Encoding",
-	"Content-Security-Policy", POLICY,
+	"Content-Security-Policy", policy,
 	"Cross-Origin-Opener-Policy", "same-origin",
 	"Cross-Origin-Resource-Policy", "same-origin",
 	"Permissions-Policy", "camera=(), geolocation=(), microphone=()",
