@@ -1,124 +1,306 @@
 # 151_api_roles.pl -- each route of the management API, by each method, for each
-# person: those who may not ask are refused, the database allows what the description
-# promises, and no answer but a payload shows what a task carries.
+# person.  A person who may ask gets 200 or 201 for a right request; all others get
+# 401 or 403, and change nothing.  No answer but a payload shows what a task carries.
 
 use strict;
 use warnings FATAL => 'all';
 
+use FindBin;
 use JSON::PP;
+use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Api;
 use TwTasks::Cluster;
 
-use constant METHODS => qw(get post put delete);
-use constant CANARY => 'canary-8f2c';
+use constant CANARY => 'canary';
+use constant LATER => '2100-01-01T00:00:00Z';
 
 $TwTasks::Api::people{paul} = 'payload';
+$TwTasks::Api::people{olga} = 'operator,payload';
 
 my $node = TwTasks::Cluster->create('main');
+
+$node->value('CREATE EXTENSION twtasks_events');
+$node->value('CREATE EXTENSION twtasks_kinds');
+$node->safe_psql('postgres', slurp_file("$FindBin::RealBin/../lib/api_rows.sql"));
+$node->value(q{SELECT twtasks.allow_payload('CARRIED', 'twtasks_payload_viewer')});
+
 my $web = TwTasks::Api->start($node, 'web');
 
-# The roles of a person; nobody has none.
-my %roles = map { $_ => [ split /,/, $TwTasks::Api::people{$_} // '' ] } keys %TwTasks::Api::people;
+# Who may use a route of each role.  "nobody" sends no token, "stray" a wrong one.
+my @people = qw(nobody stray vera otto pia paul olga);
+my %may = (
+	any => [qw(vera otto pia paul olga)],
+	viewer => [qw(vera otto pia olga)],
+	operator => [qw(otto olga)],
+	payload => [qw(pia paul olga)]);
 
-$roles{otto} = [ 'operator', 'viewer' ];
-$roles{nobody} = [];
+$web->{api_tokens}{stray} = 'x' x 43;
 
-# ---- tasks that carry a canary ----
+# ---- objects for changes: each request has one of its own ----
 
-my %carried = (data => encode_json({ CANARY, CANARY }), context => encode_json({ CANARY, CANARY }));
-my $id = $node->add_task('CANARY', %carried, key => 'a key');
+my $made = 0;
 
-$node->add_task('CANARY', %carried, run_after => '2100-01-01');
-$node->value("SELECT twtasks.cancel_task('" . $node->add_task('CANARY', %carried) . "', 0)");
-
-# ---- requests ----
-
-my (undef, $description) = $web->call(undef, 'GET', '/openapi.json');
-my %sample = (id => $id, uuid => $id, 'date-time' => '2026-01-02T03:04:05Z', integer => 1, number => 1, boolean => 'true');
-
-# A value that a parameter takes.
-sub sample
+sub a_name
 {
-	my ($parameter) = @_;
-	my $schema = $parameter->{schema} // return '{}';
-	my $word = $schema->{enum} ? $schema->{enum}[0] : undef;
-
-	$word = ($schema->{items}{enum} // ['x'])->[0] if $schema->{type} eq 'array';
-	return $word // $sample{ $schema->{format} // '' } // $sample{ $schema->{type} } // 'CANARY';
+	return shift() . ++$made;
 }
 
-# The path with a value for each parameter, and the query that it must have.
-sub address
+# The object of a list, as an operator sees it.
+sub seen
 {
-	my ($path, $operation) = @_;
-	my @parameters = @{ $operation->{parameters} // [] };
-	my %value = map { $_->{name} => sample($_) } grep { $_->{in} eq 'path' } @parameters;
-	my @query = map { "$_->{name}=" . sample($_) } grep { $_->{in} eq 'query' && $_->{required} } @parameters;
+	my ($list, $member, $name) = @_;
+	my ($found) = grep { $_->{$member} eq $name } @{ ($web->call('otto', 'GET', "/$list?limit=200"))[1]{items} };
 
-	return $path =~ s/\{(\w+)\}/$value{$1} \/\/ 'x'/ger . (@query ? '?' . join '&', @query : '');
+	return $found // die "no $name in $list";
 }
 
-sub has_role
+# A change of a task that waits, of which the version is the last one of the steps.
+sub of_task
 {
-	my ($person, $role) = @_;
+	my ($action, $steps, %body) = @_;
+	my $id = $node->add_task(a_name('TASK'), run_after => LATER, data => encode_json({ iban => CANARY }));
 
-	return $person ne 'nobody' if $role eq 'any';
-	return $role eq 'open' || scalar grep { $_ eq $role } @{ $roles{$person} };
+	$node->value("SELECT twtasks.${_}_task('$id', NULL, reason => 'to begin')") foreach @$steps;
+	return ("/tasks/$id/$action", { version => scalar @$steps, reason => 'a test', %body });
 }
 
-# The fault of the answer for a person who may ask; '': none.
-sub fault
+# A change of a task whose try ended so.
+sub of_tried
 {
-	my ($operation, $status, $body) = @_;
+	my ($action, $end, %body) = @_;
+	my ($id) = $web->tried($node, a_name('TRIED'), $end, 1);
+	my $version = $node->value("SELECT version FROM twtasks.tasks WHERE id = '$id'");
 
-	return "status $status is not in the description" unless $operation->{responses}{$status};
-	return $body->{detail} // $body->{title} if $status == 401 || $status == 500 || $status == 503;
-	return $body->{title} if $status == 403 && $operation->{'x-role'} ne 'payload';
-	return '';
+	return ("/tasks/$id/$action", { version => $version, reason => 'a test', %body });
 }
 
+sub of_payload
+{
+	my $id = $node->add_task('CARRIED', run_after => LATER, data => encode_json({ iban => CANARY }));
+
+	return ("/tasks/$id/payload", { reason => 'a test' });
+}
+
+sub of_many
+{
+	my $type = a_name('MANY');
+	my $id = $node->add_task($type, run_after => LATER);
+
+	return ('/changes', { action => 'hold', filter => { type => $type }, ids => [$id], expect => 1, reason => 'a test' });
+}
+
+sub of_to_do
+{
+	my $n = 1000 + ++$made;
+
+	$node->value("SELECT twtasks.start('approval', jsonb_build_object('n', $n))");
+	return ("/to-do/approval/refund-$n", { data => { note => 'a test' } });
+}
+
+# A new object of such a list.
+sub of_new
+{
+	my ($list, %body) = @_;
+
+	return ("/$list/" . a_name('NEW'), { version => 'new', reason => 'a test', %body });
+}
+
+# An object that this call made.
+sub of_old
+{
+	my ($list, $member, $call, %body) = @_;
+	my $name = a_name('OLD');
+
+	$node->value("SELECT twtasks.$call('$name'" . ({ configure_limit => ', 1', configure_type => ', priority => 2' }->{$call} // '') . ')');
+	return ("/$list/$name", { version => seen($list, $member, $name)->{changed_at}, reason => 'a test', %body });
+}
+
+sub of_pause
+{
+	my ($list, $kind) = @_;
+	my $name = a_name('STOP');
+
+	$node->value("SELECT twtasks.configure_bucket('$name')") if $kind eq 'bucket';
+	$node->value("SELECT twtasks.pause_$kind('$name')");
+	return ("/$list/$name/resume", { version => seen('pauses', 'name', $name)->{since}, reason => 'a test' });
+}
+
+sub of_schedule
+{
+	my ($action) = @_;
+	my $name = a_name('schedule');
+
+	$node->value("SELECT twtasks.schedule('$name', '0 0 1 1 *', 'SETTLE')");
+	$node->value("SELECT twtasks.pause_schedule('$name')") if $action eq 'resume';
+	return ("/schedules/$name/$action", { version => seen('schedules', 'name', $name)->{changed_at}, reason => 'a test' });
+}
+
+sub of_incident
+{
+	my $key = a_name('error/NEW');
+
+	$node->value(<<"SQL");
+		INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, count, summary)
+		VALUES ('$key', 'error', '$key', 'ticket', now(), now(), 1, 'a test')
+SQL
+	return ('/incidents/' . $key =~ s{/}{%2F}r . '/acknowledge', { reason => 'a test' });
+}
+
+sub in_a_day
+{
+	return $node->value(q{SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')});
+}
+
+sub of_silence
+{
+	my $id = $node->value(q{SELECT twtasks.silence('error', 'SOME*', now() + interval '1 hour', 'known')});
+
+	return ("/silences/$id", { reason => 'a test' });
+}
+
+# ---- routes: who may ask, and a right request ----
+
+my $one = '00000000-0000-4000-8000-000000000004';
+my %routes = (
+	'GET /me' => [ any => '/me' ],
+	(map { ("GET $_" => [ viewer => $_ ]) } qw(/audit /buckets /errors /incidents /kinds /limits /listeners /nodes /overview /pauses /payload-reads
+		  /policies /queues /schedules /silences /streams /stuck /tasks /to-do /types /unknown)),
+	'GET /incidents/{key}' => [ viewer => '/incidents/error%2FREPORT' ],
+	'GET /kinds/{kind}/machine' => [ viewer => '/kinds/payout/machine' ],
+	'GET /kinds/{kind}/{identifier}' => [ viewer => '/kinds/payout/payout-7' ],
+	'GET /outcomes' => [ viewer => '/outcomes?kind=payout' ],
+	'GET /schedules/{name}/runs' => [ viewer => '/schedules/nightly/runs' ],
+	'GET /streams/{stream}/objects' => [ viewer => '/streams/balances/objects' ],
+	'GET /tasks/{id}' => [ viewer => "/tasks/$one" ],
+	(map { ("GET /tasks/{id}/$_" => [ viewer => "/tasks/$one/$_" ]) } qw(attempts life why)),
+	'GET /types/{type}' => [ viewer => '/types/PAY%7CACME' ],
+	'GET /types/{type}/sub-types' => [ viewer => '/types/PAY%7CACME/sub-types' ],
+	'POST /limits/{pattern}/what-if' => [ viewer => sub { ('/limits/PAY/what-if', { concurrency => 4 }) } ],
+
+	'POST /tasks/{id}/resume' => [ operator => sub { of_task('resume', []) } ],
+	'POST /tasks/{id}/reschedule' => [ operator => sub { of_task('reschedule', [], run_after => LATER) } ],
+	'POST /tasks/{id}/cancel' => [ operator => sub { of_task('cancel', []) } ],
+	'POST /tasks/{id}/fail' => [ operator => sub { of_tried('fail', 'error') } ],
+	'POST /tasks/{id}/hold' => [ operator => sub { of_task('hold', []) } ],
+	'POST /tasks/{id}/release' => [ operator => sub { of_task('release', ['hold'], run_after => LATER) } ],
+	'POST /tasks/{id}/reopen' => [ operator => sub { of_task('reopen', ['cancel'], run_after => LATER) } ],
+	'POST /tasks/{id}/finish' => [ operator => sub { of_tried('finish', 'lost', happened => JSON::PP::true) } ],
+	'POST /changes' => [ operator => \&of_many ],
+	'POST /to-do/{name}/{identifier}' => [ operator => \&of_to_do ],
+	'POST /tasks/{id}/payload' => [ payload => \&of_payload ],
+
+	'PUT /limits/{pattern}' => [ operator => sub { of_new('limits', scope => 'cluster', concurrency => 5) } ],
+	'PUT /policies/{pattern}' => [ operator => sub { of_new('policies', options => { priority => 2 }) } ],
+	'PUT /buckets/{name}' => [ operator => sub { of_new('buckets', concurrency => 5) } ],
+	'DELETE /limits/{pattern}' => [ operator => sub { of_old('limits', 'pattern', 'configure_limit', scope => 'node') } ],
+	'DELETE /policies/{pattern}' => [ operator => sub { of_old('policies', 'pattern', 'configure_type') } ],
+	'DELETE /buckets/{name}' => [ operator => sub { of_old('buckets', 'name', 'configure_bucket') } ],
+	'POST /policies/{pattern}/pause' => [ operator => sub { ('/policies/' . a_name('STOP') . '/pause', { reason => 'a test' }) } ],
+	'POST /policies/{pattern}/resume' => [ operator => sub { of_pause('policies', 'type') } ],
+	'POST /buckets/{name}/pause' => [ operator => sub { (map { ("$_->[0]/pause", { reason => 'a test' }) } [ of_old('buckets', 'name', 'configure_bucket') ]) } ],
+	'POST /buckets/{name}/resume' => [ operator => sub { of_pause('buckets', 'bucket') } ],
+	(map { my $action = $_; ("POST /schedules/{name}/$action" => [ operator => sub { of_schedule($action) } ]) } qw(run pause resume)),
+	'POST /incidents/{key}/acknowledge' => [ operator => \&of_incident ],
+	'POST /silences' => [ operator => sub { ('/silences', { pattern => a_name('QUIET'), until => in_a_day(), reason => 'a test' }) }, 201 ],
+	'DELETE /silences/{id}' => [ operator => \&of_silence ]);
+
+# ---- cells ----
+
+my %cells;
 my $canaries = 0;
 
-# One cell: a person asks.  Returns what is wrong.
+# An address of its own for each request, since each may send only some wrong tokens.
+my $asked = 0;
+
+sub address
+{
+	$asked++;
+	return sprintf '127.0.%d.%d', 1 + int($asked / 250), 1 + $asked % 250;
+}
+
+# Asks; returns '' if the answer has this status, or else what it has.
 sub cell
 {
-	my ($person, $method, $path, $operation) = @_;
-	my ($status, $body, $answer) =
-	  $web->call($person eq 'nobody' ? undef : $person, uc $method, address($path, $operation // {}), $method eq 'get' ? () : (body => '{}'));
+	my ($person, $method, $path, $body, $expected) = @_;
+	my ($status, $answer, $whole) =
+	  $web->call($person eq 'nobody' ? undef : $person, $method, $path, from => address(), $method =~ /GET|HEAD/ ? () : (body => $body // {}));
 
-	if (index($answer->{content}, CANARY) >= 0 && ($operation->{'x-role'} // '') ne 'payload')
+	$cells{$expected}++;
+	if (index($whole->{content} // '', CANARY) >= 0 && !($expected == 200 && $path =~ m{/payload$}))
 	{
 		$canaries++;
 		diag("$person sees a canary: $method $path");
 	}
-	return $status == 405 ? '' : "$status in place of 405" unless $operation;
-	return fault($operation, $status, $body) if has_role($person, $operation->{'x-role'});
-	my $refusal = $person eq 'nobody' ? 401 : 403;
-	return $status == $refusal ? '' : "$status in place of $refusal";
+	return $status == $expected ? '' : "$person: $status in place of $expected " . ($answer->{detail} // $answer->{title} // '');
 }
 
-my $cells = 0;
-
-foreach my $path (sort keys %{ $description->{paths} })
+sub refusal_of
 {
-	foreach my $method (METHODS)
-	{
-		my $operation = $description->{paths}{$path}{$method};
-		my @faults;
-
-		foreach my $person (sort keys %roles)
-		{
-			my $fault = cell($person, $method, $path, $operation);
-
-			push @faults, "$person: $fault" if $fault;
-			$cells++;
-		}
-		is_deeply(\@faults, [], "$method $path: " . ($operation ? $operation->{'x-role'} : 'no such method'));
-	}
+	return $_[0] =~ /nobody|stray/ ? 401 : 403;
 }
 
-cmp_ok($cells, '>', 30, 'cells');
+# Each person who may ask has a request that the others have tried before: since it
+# names the version, its success tells that they changed nothing.
+sub faults_of
+{
+	my ($method, $role, $request, $status) = @_;
+	my %allowed = map { $_ => 1 } @{ $may{$role} };
+	my @faults;
+
+	foreach my $person (@{ $may{$role} })
+	{
+		my ($path, $body) = ref $request ? $request->() : ($request);
+
+		push @faults, map { cell($_, $method, $path, $body, refusal_of($_)) } grep { !$allowed{$_} } @people;
+		push @faults, cell($person, $method, $path, $body, $status);
+	}
+	return grep { $_ } @faults;
+}
+
+my (undef, $description) = $web->call(undef, 'GET', '/openapi.json');	# it is open
+my %described;
+
+foreach my $template (keys %{ $description->{paths} })
+{
+	my $operations = $description->{paths}{$template};
+
+	$described{ uc($_) . ' ' . $template =~ s{^/api/v1}{}r } = $operations->{$_}{'x-role'} foreach grep { /^(?:get|put|post|delete|patch)$/ } keys %$operations;
+}
+is_deeply({ map { $_ => $routes{$_}[0] } keys %routes }, \%described, 'this test knows each route, and the role that it wants');
+
+foreach my $route (sort keys %routes)
+{
+	my ($role, $request, $status) = @{ $routes{$route} };
+	my ($method) = $route =~ /^(\w+)/;
+
+	is_deeply([ faults_of($method, $role, $request, $status // 200) ], [], "$route: $role");
+	is_deeply([ faults_of('HEAD', $role, $request, 200) ], [], "... HEAD too") if $method eq 'GET';
+}
+
+# ---- methods that a path does not have ----
+
+foreach my $template (sort { $a cmp $b } keys %{ { map { s/^\w+ //r => 1 } keys %routes } })
+{
+	my $path = $template =~ s/\{id\}/$one/r =~ s/\{\w+\}/x/gr;
+	my @others = grep { !$routes{"$_ $template"} } qw(GET POST PUT DELETE PATCH OPTIONS);
+	my @faults;
+
+	foreach my $method (@others)
+	{
+		push @faults, map { cell($_, $method, $path, {}, 405) } @people;
+	}
+	is_deeply([ grep { $_ } @faults ], [], "$template: no @others");
+}
+
+# ---- no trace of those who may not ask ----
+
+is( $node->value(q{SELECT count(*) FROM (SELECT on_behalf_of FROM twtasks.audit UNION ALL SELECT on_behalf_of FROM twtasks.policy_audit
+		UNION ALL SELECT on_behalf_of FROM twtasks.schedule_audit) a WHERE on_behalf_of NOT IN ('otto', 'olga')}),
+	0, 'no audit names a person who may not change');
+is($node->value(q{SELECT string_agg(DISTINCT on_behalf_of, ' ' ORDER BY on_behalf_of) FROM twtasks.payload_read WHERE on_behalf_of IS NOT NULL}),
+	'olga paul pia', 'nor does that of payloads');
 is($canaries, 0, 'nobody sees what a task carries');
+cmp_ok($cells{$_} // 0, '>', 50, "cells of $_: " . ($cells{$_} // 0)) foreach 200, 401, 403, 405;
 
 done_testing();

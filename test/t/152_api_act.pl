@@ -34,22 +34,9 @@ sub changed
 	return said('otto', 'POST', "/tasks/$id/$action", { reason => "to $action", defined $version ? (version => "$version") : (), %more });
 }
 
-# Tasks of that type whose try ended so: error, or lost (nobody knows).
 sub tried
 {
-	my ($type, $end, $n) = @_;
-	my $incarnation = $node->value("SELECT twtasks_internal.start_node('gone')");
-	my @ids = map { $node->add_task($type) } 1 .. $n;
-	my $array = "'{" . join(',', @ids) . "}'::uuid[]";
-	my $each = sub { "'{" . join(',', ($_[0]) x $n) . "}'" };
-
-	$node->value("SELECT twtasks_internal.grab_tasks($array, " . $each->(0) . ", $incarnation, 1, " . $each->(60000) . ', ' . $each->('error') . ')');
-	$node->value(
-		$end eq 'lost'
-		? "UPDATE twtasks.task SET deadline = created WHERE id = ANY ($array); SELECT twtasks_internal.recover_tasks()"
-		: "SELECT twtasks_internal.finish_tasks($array, " . $each->(1) . ", " . $each->('error') . ", " . $each->(0) . ", " . $each->('no room') . ", $incarnation, 1)");
-	$node->value("SELECT twtasks_internal.end_node($incarnation)");
-	return @ids;
+	return $web->tried($node, @_);
 }
 
 # ---- one task, by each action ----

@@ -48,7 +48,7 @@ sub write_tokens
 }
 
 # The answer to a request: its status, its body decoded, and all of it.  Options:
-#	token, headers, body (data to encode, or text)
+#	token, headers, body (data to encode, or text), from (an address of ours)
 sub ask
 {
 	my ($self, $method, $path, %options) = @_;
@@ -58,7 +58,7 @@ sub ask
 		%{ $options{headers} || {} });
 	my $content = ref $options{body} ? encode_json($options{body}) : $options{body};
 	my $answer =
-	  HTTP::Tiny->new(timeout => 180)->request(
+	  HTTP::Tiny->new(timeout => 180, local_address => $options{from})->request(
 		$method,
 		"http://$self->{config}{listen}$path",
 		{ headers => \%headers, content => $content // '' });
