@@ -9,6 +9,7 @@ use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TwTasks::Certificates qw(make_authority make_certificate);
 use TwTasks::Cluster;
 use TwTasks::Wait;
 use TwTasks::Web;
@@ -20,40 +21,11 @@ my $change = '/api/v1/tasks/00000000-0000-4000-8000-000000000000/cancel';
 
 # ---- certificates ----
 
-sub openssl
-{
-	PostgreSQL::Test::Utils::system_log('openssl', @_) == 0 or die "openssl failed\n";
-	return;
-}
-
-# An authority of that name.
-sub make_authority
-{
-	my ($name) = @_;
-
-	openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', 2, '-subj', "/CN=$name",
-		'-addext', 'basicConstraints=critical,CA:true', '-keyout', "$directory/$name.key", '-out', "$directory/$name.crt");
-	return;
-}
-
-# A certificate of the authority, in a file of its own.
-sub make_certificate
-{
-	my ($authority, $file, $subject) = @_;
-
-	openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', $subject,
-		'-addext', 'subjectAltName=DNS:localhost', '-keyout', "$directory/$file.key", '-out', "$directory/$file.csr");
-	openssl('x509', '-req', '-in', "$directory/$file.csr", '-copy_extensions', 'copy', '-days', 2, '-CAcreateserial',
-		'-CA', "$directory/$authority.crt", '-CAkey', "$directory/$authority.key", '-out', "$directory/$file.crt");
-	chmod oct 600, "$directory/$file.key";
-	return;
-}
-
-make_authority($_) foreach qw(ours theirs);
-make_certificate('ours', 'server', '/CN=localhost');
-make_certificate('ours', 'robot', '/CN=robot');
-make_certificate('ours', 'other', '/CN=other robot');
-make_certificate('theirs', 'forged', '/CN=robot');
+make_authority($directory, $_) foreach qw(ours theirs);
+make_certificate($directory, 'ours', 'server', '/CN=localhost');
+make_certificate($directory, 'ours', 'robot', '/CN=robot');
+make_certificate($directory, 'ours', 'other', '/CN=other robot');
+make_certificate($directory, 'theirs', 'forged', '/CN=robot');
 
 # ---- the server ----
 
