@@ -36,6 +36,7 @@ static const Single singles[] = {
 	{"confirm", "SELECT $1 AS id, r.* FROM twtasks.confirm_task($1::uuid, $2::bigint, $3) r"},
 	{"hold", "SELECT $1 AS id, r.* FROM twtasks.hold_task($1::uuid, $2::bigint, $3) r"},
 	{"reschedule", "SELECT $1 AS id, r.* FROM twtasks.reschedule_task($1::uuid, $2::bigint," SQL_FUTURE("$4") ", $3) r"},
+	{"prioritize", "SELECT $1 AS id, r.* FROM twtasks.prioritize_task($1::uuid, $2::bigint, $5::integer, $3) r"},
 	{"release", "SELECT $1 AS id, r.* FROM twtasks.release_task($1::uuid, $2::bigint," SQL_FUTURE("$4") ", $3) r"},
 	{"reopen", "SELECT $1 AS id, r.* FROM twtasks.reopen_task($1::uuid, $2::bigint," SQL_FUTURE("$4") ", $3) r"},
 };
@@ -50,7 +51,7 @@ static const char *const filters[] = {"type", "sub-type", "bucket", "status", "e
 
 #define FILTER "action => $1, pattern => coalesce($4, '*'), reason => $2, run_after =>" SQL_FUTURE("$3") "," \
 	" sub_type => $5, bucket => $6, statuses =>" SQL_STATUSES("$7") ", error => $8, since =>" SQL_PAST("$9") "," \
-	" until =>" SQL_PAST("$10") ", key_prefix => $11, node => $12, added_by => $13"
+	" until =>" SQL_PAST("$10") ", key_prefix => $11, node => $12, added_by => $13, priority => $14::integer"
 
 static const char preview_sql[] =
 "SELECT c.type, c.from_status AS status, count(*) AS tasks, array_agg(c.id)::text AS ids"
@@ -59,7 +60,7 @@ static const char preview_sql[] =
 
 static const char change_sql[] =
 "SELECT c.result, count(*) AS tasks"
-" FROM twtasks.change_tasks(" FILTER ", max_tasks => 10000, ids => ($14::uuid[])[$15::integer:$16::integer]) c"
+" FROM twtasks.change_tasks(" FILTER ", max_tasks => 10000, ids => ($15::uuid[])[$16::integer:$17::integer]) c"
 " GROUP BY c.result ORDER BY 1";
 
 /* Columns of the preview that are shown. */
@@ -148,7 +149,7 @@ static int
 change_one(const Ctl *ctl, const char *action)
 {
 	PGresult   *task = ctl_ask(ctl, task_sql, task_params);
-	const char *values[4] = {NULL, ctl_get(ctl, "version"), ctl_get(ctl, "reason"), ctl_get(ctl, "run-after")};
+	const char *values[5] = {NULL, ctl_get(ctl, "version"), ctl_get(ctl, "reason"), ctl_get(ctl, "run-after"), ctl_get(ctl, "priority")};
 	PGresult   *rows;
 	const char *result;
 
@@ -165,7 +166,7 @@ change_one(const Ctl *ctl, const char *action)
 			fputc('\n', people(ctl));
 	}
 	session_need(ctl->session, "twtasks_operator");
-	rows = session_ask(ctl->session, single_sql(action), 4, values);
+	rows = session_ask(ctl->session, single_sql(action), 5, values);
 	result = show_value(rows, 0, "result");
 	show_record(ctl, rows);
 	return result != NULL && is_changed(result) ? CTL_DONE : CTL_REFUSED;
@@ -253,9 +254,9 @@ change_group(Change *change, const PGresult *preview, int row)
 	char		from[24];
 	char		until[24];
 
-	change->values[13] = show_value(preview, row, "ids");
-	change->values[14] = from;
-	change->values[15] = until;
+	change->values[14] = show_value(preview, row, "ids");
+	change->values[15] = from;
+	change->values[16] = until;
 	for (int64 done = 0; done < tasks; done += BATCH)
 	{
 		PGresult   *rows;
@@ -263,7 +264,7 @@ change_group(Change *change, const PGresult *preview, int row)
 		snprintf(from, sizeof(from), INT64_FORMAT, done + 1);
 		snprintf(until, sizeof(until), INT64_FORMAT, done + BATCH);
 		note_progress(change, total(preview));
-		rows = session_ask(change->ctl->session, change_sql, 16, change->values);
+		rows = session_ask(change->ctl->session, change_sql, 17, change->values);
 		add_outcomes(change, rows);
 		change->committed += Min(BATCH, tasks - done);
 		PQclear(rows);
@@ -331,7 +332,8 @@ change_many(Change *change)
 	change->values[2] = ctl_get(ctl, "run-after");
 	for (int i = 0; filters[i]; i++)
 		change->values[3 + i] = ctl_get(ctl, filters[i]);
-	preview = session_ask(ctl->session, preview_sql, 13, change->values);
+	change->values[13] = ctl_get(ctl, "priority");
+	preview = session_ask(ctl->session, preview_sql, 14, change->values);
 	print_preview(change, preview);
 	fputs(total(preview) == 0 || ctl_get(ctl, "yes") || ctl_get(ctl, "dry-run") ? "\n" : "", people(ctl));
 	check_expected(ctl, total(preview));

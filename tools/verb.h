@@ -16,7 +16,7 @@
 struct Ctl;
 
 /* Most parameters of a verb's own statement. */
-#define VERB_PARAMS 16
+#define VERB_PARAMS 20
 
 typedef struct VerbOption
 {

@@ -84,6 +84,10 @@ static const VerbOption add_options[] = {
 static const VerbOption change_options[] = {CHANGE_OPTIONS, {NULL}};
 static const VerbOption later_options[] = {RUN_AFTER, CHANGE_OPTIONS, {NULL}};
 
+static const VerbOption priority_options[] = {
+	{"priority", 0, "N", "0, urgent, to 9"}, CHANGE_OPTIONS, {NULL}
+};
+
 static const VerbOption errors_options[] = {TYPE, MAX, {NULL}};
 
 static const VerbOption incidents_options[] = {
@@ -202,6 +206,7 @@ const Verb	verbs[] = {
 	{"wait", LOOK, "[ID]", "waits until a task is over; done if it is DONE", wait_options, VIEWER, .run = wait_run},
 	{"resume", CHANGE, "[ID]", "runs tasks again that are in ERROR, or now", change_options, OPERATOR, "reason", .run = change_run},
 	{"reschedule", CHANGE, "[ID]", "gives tasks that wait another time", later_options, OPERATOR, "reason", .run = change_run},
+	{"prioritize", CHANGE, "[ID]", "gives tasks that do not run another priority", priority_options, OPERATOR, "reason", .run = change_run},
 	{"cancel", CHANGE, "[ID]", "cancels tasks; a handler that runs is asked to stop", change_options, OPERATOR, "reason", .run = change_run},
 	{"fail", CHANGE, "[ID]", "gives up tasks in ERROR", change_options, OPERATOR, "reason", .run = change_run},
 	{"confirm", CHANGE, "[ID]", "ends tasks of unknown outcome as DONE, since their effect has happened", change_options, OPERATOR, "reason", .run = change_run},

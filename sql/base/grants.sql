@@ -57,7 +57,7 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.resume_task, twtasks.reschedule_task, twtasks.cancel_task, twtasks.fail_task, twtasks.confirm_task,
+	twtasks.resume_task, twtasks.reschedule_task, twtasks.prioritize_task, twtasks.cancel_task, twtasks.fail_task, twtasks.confirm_task,
 	twtasks.hold_task, twtasks.release_task, twtasks.request_cancel, twtasks.reopen_task,
 	twtasks.change_tasks, twtasks.adopt, twtasks.reset_listener,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,

@@ -6,7 +6,7 @@ CREATE TABLE twtasks.audit (
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
 			ELSE pg_catalog.current_setting('role') END,									-- The role of SET ROLE, else the actor
 	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- application_name of the session
-	action			text NOT NULL,															-- resume, reschedule, cancel, request_cancel, fail, confirm, hold, release, reopen, adopt
+	action			text NOT NULL,															-- resume, reschedule, prioritize, cancel, request_cancel, fail, confirm, hold, release, reopen, adopt
 	task_id			uuid NOT NULL,															-- The task
 	from_version	bigint NOT NULL,														-- Version before
 	to_version		bigint NOT NULL,														-- Version after
@@ -36,7 +36,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT jsonb_strip_nulls(jsonb_build_object(
-		'status', task.status, 'version', task.version, 'tries', task.tries,
+		'status', task.status, 'version', task.version, 'tries', task.tries, 'priority', task.priority,
 		'next_event_time', task.next_event_time, 'planned', task.planned,
 		'deadline', task.deadline, 'expires', task.expires,
 		'incarnation', task.incarnation, 'error', task.error))
@@ -53,7 +53,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT jsonb_strip_nulls(jsonb_build_object(
-		'status', task.status, 'version', task.version, 'tries', task.tries,
+		'status', task.status, 'version', task.version, 'tries', task.tries, 'priority', task.priority,
 		'incarnation', task.incarnation, 'error', task.error))
 $$;
 

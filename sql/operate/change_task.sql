@@ -25,6 +25,32 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.check_priority(priority)
+ *
+ *		Checks the argument of prioritize_task().
+ *
+ * Errors
+ *		22004			priority is NULL
+ *		22023			it is not between 0 and 9
+ */
+CREATE FUNCTION twtasks_internal.check_priority(priority integer)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF priority IS NULL THEN
+		RAISE EXCEPTION 'priority must not be null'
+			USING ERRCODE = 'null_value_not_allowed',
+				HINT = '0 is the most urgent, 9 the least.';
+	ELSIF priority NOT BETWEEN 0 AND 9 THEN
+		RAISE EXCEPTION 'priority must be between 0 and 9, not %', priority
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = '0 is the most urgent, 9 the least.';
+	END IF;
+END $$;
+
+/*
  * twtasks_internal.end_by_hand(task, status, reason)
  *
  *		Moves a live task to the history.  The caller holds the lock on its row.
@@ -113,7 +139,39 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.change_task(action, id, version, run_after, reason)
+ * twtasks_internal.prioritize_by_hand(task, priority)
+ *
+ *		Gives a live task another priority, and nothing else.  The caller holds the lock
+ *		on its row.  The trigger with the old version, which sidecars may have in memory
+ *		at the old priority, does not start the task any more; the new trigger does.
+ *
+ * Returns
+ *		facts() of the task
+ *
+ * Writes		twtasks.task
+ * Wakes		a sidecar of the bucket
+ */
+CREATE FUNCTION twtasks_internal.prioritize_by_hand(task twtasks.task, priority integer)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	moved twtasks.task;
+BEGIN
+	UPDATE twtasks.task t
+	SET priority = prioritize_by_hand.priority, version = t.version + 1
+	WHERE t.id = task.id
+	RETURNING t.* INTO moved;
+	IF moved.status IN ('SUBMITTED', 'WAITING') THEN
+		PERFORM twtasks_internal.queue_trigger(moved.id, moved.version, moved.bucket, moved.type,
+			moved.priority, moved.size, CASE moved.status WHEN 'WAITING' THEN moved.next_event_time END);
+	END IF;
+	RETURN twtasks_internal.facts(moved);
+END $$;
+
+/*
+ * twtasks_internal.change_task(action, id, version, run_after, reason, priority)
  *
  *		Makes a change by hand and records it in twtasks.audit, if the state
  *		machine (twtasks.transition) allows an operator that action in the
@@ -126,6 +184,7 @@ END $$;
  *		version			the version that you saw: if the task has changed since, nothing
  *						is done; NULL: any version
  *		reason			for the audit
+ *		priority		of prioritize
  *
  * Returns
  *		result			'changed'
@@ -148,7 +207,8 @@ CREATE FUNCTION twtasks_internal.change_task(
 	id uuid,
 	version bigint,
 	run_after timestamptz,
-	reason text)
+	reason text,
+	priority integer DEFAULT NULL)
 RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -180,6 +240,8 @@ BEGIN
 	END IF;
 	IF target IN ('DONE', 'FAILED', 'CANCELLED') THEN
 		SELECT e.status, e.became INTO target, became FROM twtasks_internal.end_by_hand(task, target, reason) e;
+	ELSIF change_task.action = 'prioritize' THEN
+		became := twtasks_internal.prioritize_by_hand(task, change_task.priority);
 	ELSE
 		became := twtasks_internal.move_by_hand(task, target, run_after);
 	END IF;
@@ -227,6 +289,30 @@ BEGIN
 			USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	RETURN twtasks_internal.change_task('reschedule', id, version, run_after, reason);
+END $$;
+
+/*
+ * twtasks.prioritize_task(id, version, priority, reason)
+ *
+ *		Gives a task that does not run another priority, 0 (urgent) to 9.  Its time and
+ *		its place by age stay, so it goes before all tasks of a lower priority.
+ *
+ * Errors
+ *		22004			id or priority is NULL
+ *		22023			priority is not between 0 and 9
+ *
+ * Returns, locks, wakes: as change_task()
+ * Example		SELECT * FROM twtasks.prioritize_task('...', priority => 0, reason => 'the customer waits');
+ */
+CREATE FUNCTION twtasks.prioritize_task(
+	id uuid, version bigint DEFAULT NULL, priority integer DEFAULT NULL, reason text DEFAULT NULL)
+RETURNS twtasks.change_result
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	PERFORM twtasks_internal.check_priority(priority);
+	RETURN twtasks_internal.change_task('prioritize', id, version, NULL::timestamptz, reason, priority);
 END $$;
 
 /*

@@ -15,6 +15,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT CASE changeable.action
 		WHEN 'resume' THEN '{ERROR}'
+		WHEN 'prioritize' THEN '{WAITING,SUBMITTED}'
 		WHEN 'cancel' THEN '{WAITING,SUBMITTED}'
 		WHEN 'hold' THEN '{WAITING,SUBMITTED}'
 		WHEN 'reopen' THEN '{FAILED}'
@@ -63,7 +64,7 @@ BEGIN
 	IF twtasks_internal.changeable(action) IS NULL THEN
 		RAISE EXCEPTION 'unrecognized action: %', coalesce('"' || action || '"', 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Actions are resume, reschedule, cancel, fail, confirm, hold, release and reopen.';
+				HINT = 'Actions are resume, reschedule, prioritize, cancel, fail, confirm, hold, release and reopen.';
 	ELSIF pattern IS NULL THEN
 		RAISE EXCEPTION 'pattern must not be null'
 			USING ERRCODE = 'null_value_not_allowed',
@@ -214,16 +215,17 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.check_orders(action, reason, run_after, max_tasks, ids)
+ * twtasks_internal.check_orders(action, reason, run_after, max_tasks, ids, priority)
  *
  *		Checks the other arguments of change_tasks().
  *
  * Errors
- *		22004			reason or run_after is missing
- *		22023			run_after is infinite, or there are more ids than max_tasks
+ *		22004			reason, run_after or priority is missing
+ *		22023			run_after is infinite, priority is out of range, or there are more
+ *						ids than max_tasks
  */
 CREATE FUNCTION twtasks_internal.check_orders(
-	action text, reason text, run_after timestamptz, max_tasks integer, ids uuid[])
+	action text, reason text, run_after timestamptz, max_tasks integer, ids uuid[], priority integer)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -240,6 +242,9 @@ BEGIN
 		RAISE EXCEPTION 'ids must be at most max_tasks, not % of %', cardinality(ids), max_tasks
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Raise max_tasks, up to 10000, or name fewer tasks.';
+	END IF;
+	IF action = 'prioritize' THEN
+		PERFORM twtasks_internal.check_priority(priority);
 	END IF;
 	PERFORM twtasks_internal.check_change('00000000-0000-0000-0000-000000000000', run_after);
 END $$;
@@ -294,14 +299,14 @@ $$;
  *		for each task.
  *
  * Parameters
- *		action		'resume', 'reschedule', 'cancel', 'fail', 'confirm', 'hold', 'release'
- *					or 'reopen'
+ *		action		'resume', 'reschedule', 'prioritize', 'cancel', 'fail', 'confirm', 'hold',
+ *					'release' or 'reopen'
  *		pattern		a type, or the beginning of types and a *; '*' means all
  *		reason		for the audit
  *		sub_type	NULL: any
  *		bucket		NULL: any
  *		statuses	NULL: the usual ones of the action: ERROR to resume or fail,
- *					WAITING to reschedule, WAITING and SUBMITTED to cancel or hold,
+ *					WAITING to reschedule, WAITING and SUBMITTED to prioritize, cancel or hold,
  *					HELD to release, FAILED to reopen, ERROR and HELD to confirm, but
  *					without ids only tasks of twtasks.unknown_outcomes
  *		error		only tasks with this text in their error, in upper or lower case
@@ -321,6 +326,7 @@ $$;
  *					matches by now, nothing is done.  The ids of the dry run go further:
  *					no other task is changed, and only a larger number than expect is
  *					refused
+ *		priority	for prioritize: 0 (urgent) to 9
  *
  * Returns
  *		id, type		of each task, in order
@@ -336,7 +342,8 @@ $$;
  *
  * Errors
  *		22004			pattern is NULL; reason, unless it is a dry run; run_after to
- *						reschedule; since to reopen, without ids or keys
+ *						reschedule; priority to prioritize; since to reopen, without ids
+ *						or keys
  *		22023			an argument is not valid
  *		23505			as reopen_task()
  *		40001			another number of tasks than expect matches the filter by now; with
@@ -366,7 +373,8 @@ CREATE FUNCTION twtasks.change_tasks(
 	key_prefix text DEFAULT NULL,
 	node text DEFAULT NULL,
 	added_by text DEFAULT NULL,
-	expect bigint DEFAULT NULL)
+	expect bigint DEFAULT NULL,
+	priority integer DEFAULT NULL)
 RETURNS TABLE (id uuid, type text, from_status twtasks.task_status,
 			   result text, version bigint, status twtasks.task_status)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
@@ -385,7 +393,7 @@ BEGIN
 		BEGIN
 			tried := (SELECT jsonb_agg(to_jsonb(c)) FROM twtasks.change_tasks(
 				action, pattern, coalesce(reason, 'a dry run'), sub_type, bucket, statuses, error, since, until, newest_first,
-				max_tasks, run_after, false, ids, key, key_prefix, node, added_by, expect) c);
+				max_tasks, run_after, false, ids, key, key_prefix, node, added_by, expect, priority) c);
 			RAISE EXCEPTION 'this change was for a test' USING ERRCODE = 'TWT00';
 		EXCEPTION WHEN SQLSTATE 'TWT00' THEN
 			NULL;
@@ -397,7 +405,7 @@ BEGIN
 		RETURN;
 	END IF;
 	PERFORM twtasks_internal.check_filter(action, pattern, statuses, since, max_tasks, named IS NOT NULL);
-	PERFORM twtasks_internal.check_orders(action, reason, run_after, max_tasks, ids);
+	PERFORM twtasks_internal.check_orders(action, reason, run_after, max_tasks, ids, priority);
 	-- Without since, the whole history would be read for tasks to reopen.
 	IF ids IS NOT NULL AND expect IS NOT NULL AND (action <> 'reopen' OR num_nonnulls(since, key, key_prefix) > 0) THEN
 		PERFORM twtasks_internal.refuse_count(count(f.id), expect)
@@ -421,7 +429,7 @@ BEGIN
 		IF NOT twtasks_internal.lock_unless_busy(found.id) THEN
 			changed := ('busy', found.version, found.status);
 		ELSE
-			changed := twtasks_internal.change_task(action, found.id, found.version, run_after, reason);
+			changed := twtasks_internal.change_task(action, found.id, found.version, run_after, reason, priority);
 		END IF;
 		seen := seen || found.id;
 		id := found.id;

@@ -117,6 +117,9 @@ DROP FUNCTION twtasks_internal.find_tasks(
 	text, text, text, twtasks.task_status[], text, timestamptz, timestamptz, boolean, integer);
 DROP FUNCTION twtasks_internal.check_filter(text, text, twtasks.task_status[], timestamptz, integer);
 
+/* A priority by hand. */
+DROP FUNCTION twtasks_internal.change_task(text, uuid, bigint, timestamptz, text);
+
 /* A bound of groups. */
 DROP FUNCTION twtasks_internal.count_queued(integer, timestamptz);
 

@@ -81,6 +81,8 @@ AS $$
 		SELECT (twtasks.reschedule_task(task_id, expected, clock_timestamp() + interval '1 hour', 'test')).*
 		WHERE action = 'reschedule'
 		UNION ALL
+		SELECT (twtasks.prioritize_task(task_id, expected, 1, 'test')).* WHERE action = 'prioritize'
+		UNION ALL
 		SELECT (twtasks.cancel_task(task_id, expected, 'test')).* WHERE action = 'cancel'
 		UNION ALL
 		SELECT (twtasks.fail_task(task_id, expected, 'test')).* WHERE action = 'fail'

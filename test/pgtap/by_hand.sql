@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(81);
+SELECT plan(94);
 SET LOCAL application_name = 'psql at night';
 
 -- Held and released: the time at which it was to run is kept.
@@ -56,6 +56,27 @@ FROM (VALUES ('resume', 'ERROR', '-1 s', NULL, 'changed WAITING never', 'a task 
 	AS x(action, status, after, run_after, becomes, what);
 SELECT is(twtasks_internal.expire_tasks(), 1::bigint, 'only the task whose expiry stays is given up');
 SELECT is((SELECT jsonb_build_array(before ? 'expires', after ? 'expires') FROM twtasks.audit WHERE action = 'resume' ORDER BY id LIMIT 1), '[true, false]'::jsonb, 'the audit shows the removed expiry');
+TRUNCATE twtasks.task, twtasks.unique_key, twtasks.audit;
+
+-- Another priority: nothing but that, and the version.
+SELECT (twtasks.add_task('SEND', expires => clock_timestamp() + interval '1 hour')).task_id AS task \gset
+SELECT jsonb_build_array(next_event_time, state_time, queued, expires, tries) AS was FROM twtasks.task WHERE id = :'task' \gset
+SELECT is((SELECT (r.result, r.version, r.status)::text FROM twtasks.prioritize_task(:'task', 0, 2, 'the customer waits') r), '(changed,1,SUBMITTED)', 'a task in the queue gets another priority');
+SELECT is((SELECT jsonb_build_array(next_event_time, state_time, queued, expires, tries) FROM twtasks.task WHERE id = :'task'), :'was'::jsonb, 'its times and its place by age stay');
+SELECT is((SELECT jsonb_build_array(action, reason, before, after) FROM twtasks.audit WHERE task_id = :'task'),
+	'["prioritize", "the customer waits", {"version": 0, "priority": 5}, {"version": 1, "priority": 2}]'::jsonb, 'the audit has both priorities');
+SELECT is((SELECT event || ' ' || detail FROM twtasks.life(:'task') WHERE version = 1), 'prioritize the customer waits', 'the life of the task has the change');
+SELECT is(pg_temp.grab(:'task', 0), NULL, 'a trigger with the old priority does not start it');
+SELECT is(pg_temp.change('prioritize', :'task', 0), 'wrong_version', 'a change of a task that moved on is refused');
+SELECT is(pg_temp.grab(:'task', 1), 2::bigint, 'the new trigger starts it');
+SELECT is(pg_temp.change('prioritize', :'task', 2), 'wrong_status', 'a running task keeps its priority');
+SELECT pg_temp.finish(:'task', 'retry', delay_ms => 60000) \g /dev/null
+SELECT is((SELECT jsonb_build_array(r.status, t.priority, t.next_event_time > clock_timestamp()) FROM twtasks.prioritize_task(:'task', 3, 9) r, twtasks.task t WHERE t.id = :'task'),
+	'["WAITING", 2, true]'::jsonb, 'a task that waits for its retry gets one, and keeps its time');
+SELECT is((SELECT string_agg(result, ' ') FROM twtasks.change_tasks('prioritize', 'SEND', 'first', priority => 0)), 'changed', 'many get one by a filter');
+SELECT is((SELECT priority FROM twtasks.task WHERE id = :'task'), 0::smallint, 'the priority of the filter counts');
+SELECT throws_ok(format('SELECT twtasks.prioritize_task(%L, priority => 10)', :'task'), '22023', 'priority must be between 0 and 9, not 10', 'a priority out of range is refused');
+SELECT throws_ok($$SELECT twtasks.change_tasks('prioritize', 'SEND', 'test')$$, '22004', 'priority must not be null', 'no priority is refused');
 TRUNCATE twtasks.task, twtasks.unique_key, twtasks.audit;
 
 -- Back from the history.

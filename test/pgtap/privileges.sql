@@ -41,7 +41,7 @@ SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab
 	expire_tasks,promote_tasks,recover_tasks,run_duties,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,
 	read_limits,offer_slots,clean_slots,monitor_tasks,note_flow}'::text[]) f
 UNION ALL
-SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,cancel_task,fail_task,confirm_task,hold_task,release_task,
+SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,prioritize_task,cancel_task,fail_task,confirm_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,unset_bucket_options,drop_bucket,pause_type,resume_type,pause_bucket,resume_bucket,
 	schedule,configure_schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
 	change_tasks,adopt,configure_limit,drop_limit,reset_listener,lock_setting}'::text[]) f
@@ -50,9 +50,9 @@ SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,re
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,error_groups,type_loads,recent_minutes,adoption_fault,is_testing}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_filter,
+SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_priority,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,
-	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,lock_settings,own_place,
+	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,prioritize_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,lock_settings,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,cancel_orphans,write_audit,
 	ask_stuck,ask_duties,pause,resume,check_library,call_stuck,call_duty,call_late,tell_late,call_function,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,

@@ -151,7 +151,7 @@ END $$;
 
 CREATE TEMPORARY TABLE attempted AS
 SELECT a.action, s.status, pg_temp.attempt(a.action, s.status) AS result
-FROM unnest('{resume,reschedule,cancel,fail,confirm,hold,release,reopen}'::text[]) WITH ORDINALITY a(action, n)
+FROM unnest('{resume,reschedule,prioritize,cancel,fail,confirm,hold,release,reopen}'::text[]) WITH ORDINALITY a(action, n)
 CROSS JOIN unnest(enum_range(NULL::twtasks.task_status)) s(status);
 
 SELECT action,
@@ -181,6 +181,7 @@ CROSS JOIN unnest('{-1,1}'::bigint[]) wrong(by)
 CROSS JOIN LATERAL (
 	SELECT * FROM twtasks.resume_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.reschedule_task(x.task, pg_temp.version_of(x.task) + wrong.by, now())
+	UNION ALL SELECT * FROM twtasks.prioritize_task(x.task, pg_temp.version_of(x.task) + wrong.by, 1)
 	UNION ALL SELECT * FROM twtasks.cancel_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.fail_task(x.task, pg_temp.version_of(x.task) + wrong.by)
 	UNION ALL SELECT * FROM twtasks.confirm_task(x.task, pg_temp.version_of(x.task) + wrong.by)
@@ -192,6 +193,7 @@ SELECT r.* FROM (VALUES ('00000000-0000-0000-0000-00000000ffff'::uuid)) x(task)
 CROSS JOIN LATERAL (
 	SELECT * FROM twtasks.resume_task(x.task, 0)
 	UNION SELECT * FROM twtasks.reschedule_task(x.task, 0, now())
+	UNION SELECT * FROM twtasks.prioritize_task(x.task, 0, 1)
 	UNION SELECT * FROM twtasks.cancel_task(x.task, 0)
 	UNION SELECT * FROM twtasks.fail_task(x.task, 0)
 	UNION SELECT * FROM twtasks.confirm_task(x.task, 0)

@@ -18,6 +18,7 @@ my $sidecar = TwTasks::Sidecar->start(
 	$node, 'a',
 	sweep    => '1h',
 	handlers => [
+		{ types => ['ORDERED'], command => $ledger->command, concurrency => 1 },
 		{ types => ['GATED'],  command => $ledger->command('gate') },
 		{ types => ['FAILS*'], command => $ledger->command(undef, 65) },
 		{ types => ['*'],      command => $ledger->command }
@@ -81,6 +82,17 @@ is(change('reschedule_task', $held, 'now()'),
 	'wrong_status', 'a held task cannot be rescheduled');
 my $cancelled = $node->add_task('LATER', run_after => in_an_hour());
 is(change('cancel_task', $cancelled), 'changed', 'a task is cancelled');
+
+# The sidecar has the triggers of a paused type in memory.  After a change of priority
+# the task goes before those of the same age.
+$node->value("SELECT twtasks.pause_type('ORDERED', 'test')");
+my @ordered = map { $node->add_task('ORDERED') } 1 .. 5;
+is(change('prioritize_task', $ordered[3], 1), 'changed', 'a task gets priority 1');
+is(change('prioritize_task', $ordered[0], 8), 'changed', 'the first one gets priority 8');
+$node->value("SELECT twtasks.resume_type('ORDERED')");
+wait_for(sub { $node->tasks("type = 'ORDERED' AND status = 'DONE'") == 5 }, 'all to run');
+is_deeply([ map { $_->{id} } grep { $_->{type} eq 'ORDERED' } $ledger->select('start') ],
+	[ @ordered[ 3, 1, 2, 4, 0 ] ], 'they start by their new priorities');
 
 # A running task belongs to its handler.
 my $running = $node->add_task('GATED');

@@ -59,6 +59,7 @@ my %verbs = (
 	add => [ 'producer', 0, 'ADDED', '{"n": 1}' ],
 	resume => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	reschedule => [ 'operator', 0, '--type', 'NONE', '--run-after', '1h', '--reason', 'a test' ],
+	prioritize => [ 'operator', 0, '--type', 'NONE', '--priority', 1, '--reason', 'a test' ],
 	cancel => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	confirm => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
 	fail => [ 'operator', 0, '--type', 'NONE', '--reason', 'a test' ],
@@ -84,7 +85,7 @@ my %verbs = (
 	schedule => [ 'operator', 0, 'nightly', '--cron', '30 2 * * *', '--type', 'SETTLE' ],
 );
 # Verbs that show or take what tasks carry: see 144_ctl_payload.pl
-my @order = qw(status doctor why list show life errors unknown incidents top what-if audit nodes wait add resume reschedule cancel fail confirm hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
+my @order = qw(status doctor why list show life errors unknown incidents top what-if audit nodes wait add resume reschedule prioritize cancel fail confirm hold release reopen silence acknowledge pause unpause limit policy bucket schedule);
 my %ctl = map { $_ => TwTasks::Ctl->new($node, $_) } qw(viewer operator producer stranger);
 my $super = TwTasks::Ctl->new($node);
 my ($help) = $super->ends(0, ['--help']);

@@ -54,13 +54,15 @@ is($ctl->json(0, [ 'release', $id, '--version', 1, '--run-after', '1h', @$reason
 is($node->value("SELECT next_event_time > clock_timestamp() + interval '50 min' FROM twtasks.tasks WHERE id = '$id'"),
 	't', 'a duration is from now on');
 $ctl->ends(0, [ 'reschedule', $id, '--run-after', '2100-01-01', '--yes', @$reason ]);
+$ctl->ends(0, [ 'prioritize', $id, '--priority', 1, '--yes', @$reason ]);
+is($node->value("SELECT priority FROM twtasks.tasks WHERE id = '$id'"), 1, 'another priority');
 $ctl->ends(0, [ 'cancel', $id, '--yes', @$reason ]);
 $ctl->ends(0, [ 'reopen', $id, '--run-after', '2100-01-01', '--yes', @$reason ]);
 $ctl->ends(0, [ 'resume', $id, '--yes', @$reason ]);
 $ctl->ends(0, [ 'hold', $id, '--yes', @$reason ]);
 $ctl->ends(0, [ 'cancel', $id, '--yes', @$reason ]);
 $ctl->ends(1, [ 'fail', $id, '--yes', @$reason ], 'a cancelled task cannot be given up');
-is(audited(), 8, 'the audit has each change, and no other');
+is(audited(), 9, 'the audit has each change, and no other');
 $ctl->ends(1, [ 'resume', '--key', 'none', @$reason ], 'no such task');
 
 # ---- many ----
@@ -90,6 +92,8 @@ is_deeply($document, {
 	'the document of a change');
 $document = $ctl->json(0, [ 'resume', '--type', 'NONE', @$reason ]);
 is($document->{would_change}, 0, 'a filter that matches none');
+is_deeply($ctl->json(0, [ 'prioritize', '--type', 'MANY|B', '--priority', 0, '--yes', '--expect', 30, @$reason ])->{results}, { changed => 30 }, 'a priority for many');
+is($node->tasks("type = 'MANY|B' AND priority = 0"), 30, 'all have it');
 is(scalar @{ $ctl->json(0, [ 'audit', '--max', 7 ]) }, 7, 'the audit can be read');
 
 # A filter is data.

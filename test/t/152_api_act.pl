@@ -55,9 +55,11 @@ foreach my $version (0 .. $#steps)
 }
 my ($failed) = tried('ONE', 'error', 1);
 
-is((changed($failed, 'fail', 2))[0], '200 changed', 'fail');
+is((changed($failed, 'prioritize', 2, priority => 1))[0], '200 changed', 'prioritize');
+is((changed($failed, 'prioritize', 3, priority => 10))[0], '400 bad-request', 'a priority out of range');
+is((changed($failed, 'fail', 3))[0], '200 changed', 'fail');
 is( $node->value("SELECT string_agg(concat_ws(' ', action, on_behalf_of, reason), ', ' ORDER BY id) FROM twtasks.audit"),
-	join(', ', map { "$_ otto to $_" } (map { $_->[0] } @steps), 'fail'),
+	join(', ', map { "$_ otto to $_" } (map { $_->[0] } @steps), 'prioritize', 'fail'),
 	'the audit names the person and the reason of each');
 
 # ---- what does not fit ----

@@ -23,6 +23,10 @@ static const ApiParam reschedule_params[] = {
 	TASK, {"run_after", API_BODY, API_TIME, true, RUN_AFTER_HELP}
 };
 
+static const ApiParam prioritize_params[] = {
+	TASK, {"priority", API_BODY, API_INTEGER, true, "0, the most urgent, to 9", .min = 0, .max = 9}
+};
+
 static const ApiParam release_params[] = {
 	TASK, {"run_after", API_BODY, API_TIME, false, RUN_AFTER_HELP "; absent: its old time, or ERROR if it was held in ERROR"}
 };
@@ -35,7 +39,7 @@ static const ApiParam finish_params[] = {
 	TASK, {"happened", API_BODY, API_BOOLEAN, true, "Whether the effect of the task is known to have happened"}
 };
 
-static const char *const actions[] = {"resume", "reschedule", "cancel", "fail", "hold", "release", "reopen", "confirm", NULL};
+static const char *const actions[] = {"resume", "reschedule", "prioritize", "cancel", "fail", "hold", "release", "reopen", "confirm", NULL};
 
 static const ApiParam changes_params[] = {
 	{"action", API_BODY, API_TEXT, true, "What is done to each task", actions},
@@ -48,6 +52,7 @@ static const ApiParam changes_params[] = {
 	{"newest_first", API_BODY, API_BOOLEAN, false, "The order, by the time of entering the status"},
 	{"ids", API_BODY, API_WORDS, false, "The tasks of the preview, or some of them; required unless dry_run is true", .max = 5000},
 	{"expect", API_BODY, API_INTEGER, false, "Do nothing if more tasks than these match the filter by now", .min = 0, .max = 10000},
+	{"priority", API_BODY, API_INTEGER, false, "For prioritize: 0, the most urgent, to 9", .min = 0, .max = 9},
 };
 
 static const char *const forms[] = {"json", "text", "base64", NULL};
@@ -73,6 +78,10 @@ static const ApiRoute routes[] = {
 	{
 		"POST", "/tasks/{id}/reschedule", API_OPERATOR, "reschedule_task", "Give a WAITING task another time to run.",
 		reschedule_params, lengthof(reschedule_params), "TaskChange"
+	},
+	{
+		"POST", "/tasks/{id}/prioritize", API_OPERATOR, "prioritize_task", "Give a task that does not run another priority.",
+		prioritize_params, lengthof(prioritize_params), "TaskChange"
 	},
 	{
 		"POST", "/tasks/{id}/cancel", API_OPERATOR, "cancel_task",

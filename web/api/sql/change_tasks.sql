@@ -22,7 +22,7 @@ outcome AS MATERIALIZED (
 		error => f.filter ->> 'error', since => (f.filter ->> 'since')::timestamptz, until => (f.filter ->> 'until')::timestamptz,
 		newest_first => coalesce($7::boolean, false), max_tasks => greatest(coalesce($5::int4, 1000), cardinality(f.ids)),
 		run_after => $6::timestamptz, dry_run => f.is_dry, ids => f.ids, key => f.filter ->> 'key', key_prefix => f.filter ->> 'key_prefix',
-		node => f.filter ->> 'node', added_by => f.filter ->> 'added_by', expect => $9::int8)
+		node => f.filter ->> 'node', added_by => f.filter ->> 'added_by', expect => $9::int8, priority => $10::int4)
 		WITH ORDINALITY c(id, type, from_status, result, version, status, n)),
 counted AS (
 	SELECT json_agg(json_build_object('type', g.type, 'from_status', g.from_status, 'result', g.result, 'status', g.status, 'tasks', g.tasks)
