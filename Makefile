@@ -19,7 +19,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
 
 .DEFAULT_GOAL = all
-.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-api models unit \
+.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives bench bench-peers bench-schedule bench-views bench-api bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
@@ -80,6 +80,9 @@ check: ## everything CI runs, on servers it starts and stops itself
 
 check-servers: ## before a release: the tests on every supported server and system
 	@scripts/check-servers --release
+
+check-upgrade: install ## updates the last release under load, in each order of the steps
+	@scripts/check-upgrade
 
 check-api: ## requests that a generator makes of the API's description, for minutes
 	@TWT_API_SECONDS=$(or $(SECONDS),300) scripts/check test/t/153_api_description.pl

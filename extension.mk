@@ -109,6 +109,7 @@ BEFORE := $(patsubst sql/upgrade/%--$(EXTVERSION).sql,%,$(wildcard sql/upgrade/*
 FIRST_PART = sql/base/library.sql
 UPGRADE_AWK = scripts/upgrade.awk scripts/columns.awk scripts/comments.awk
 UPGRADE = $(BEFORE)--$(EXTVERSION)
+LOCKS = sql/upgrade/lock.sql
 UPGRADE_SQL = sql/$(EXTENSION)--$(UPGRADE).sql
 
 # Extensions on top of it, in plain SQL: extensions/NAME is twtasks_NAME.
@@ -169,18 +170,18 @@ joined = printf '%s\n' '\echo Use "CREATE EXTENSION $1" to load this file. \quit
 named_anew = sed "/'MODULE_PATHNAME', /s/';/_needs_$(subst .,_,$(EXTVERSION))';/" $1.tmp >$1 && rm $1.tmp
 
 # $(call upgraded,EXTENSION,FOLDER,FIRST,FILES) -- makes the upgrade script of the
-# files: FIRST, which may refuse, then the part by hand, then the others
+# files: FIRST, which may refuse, then the locks, the part by hand, and the others
 upgrade_part = awk -v extension=$1 -f scripts/upgrade.awk $2/released/$1--$(BEFORE).sql $2/upgrade/$(UPGRADE).sql
 upgraded = { printf '%s\n\n' '\echo Use "ALTER EXTENSION $1 UPDATE" to load this file. \quit' && \
 	awk -f scripts/columns.awk $2/released/$1--$(BEFORE).sql && $(upgrade_part) $3 && \
-	cat $2/upgrade/$(UPGRADE).sql && printf '\n' && $(upgrade_part) $4 && \
+	cat $(LOCKS) $2/upgrade/$(UPGRADE).sql && printf '\n' && $(upgrade_part) $4 && \
 	for part in $3 $4; do awk -f scripts/comments.awk "$$part" || exit 1; done; } >$@.tmp && \
 	$(call named_anew,$@)
 
 $(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PARTS) | checkver
 	@$(call joined,$(EXTENSION),$(SQL_PARTS))
 
-$(UPGRADE_SQL): $(INSTALL_SQL) $(UPGRADE_AWK) sql/upgrade/$(UPGRADE).sql sql/released/$(EXTENSION)--$(BEFORE).sql
+$(UPGRADE_SQL): $(INSTALL_SQL) $(UPGRADE_AWK) $(LOCKS) sql/upgrade/$(UPGRADE).sql sql/released/$(EXTENSION)--$(BEFORE).sql
 	@$(call upgraded,$(EXTENSION),sql,$(FIRST_PART),$(filter-out $(FIRST_PART),$(SQL_PARTS)))
 
 # Declarations that the library knows: see src/base/contract.h.
@@ -198,7 +199,7 @@ define topping
 extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt scripts/comments.awk $(call parts,$1)
 	@$$(call joined,$(EXTENSION)_$1,$(call parts,$1))
 
-extensions/$1/$(EXTENSION)_$1--$(UPGRADE).sql: extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql $(UPGRADE_AWK) \
+extensions/$1/$(EXTENSION)_$1--$(UPGRADE).sql: extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql $(UPGRADE_AWK) $(LOCKS) \
 		extensions/$1/upgrade/$(UPGRADE).sql extensions/$1/released/$(EXTENSION)_$1--$(BEFORE).sql
 	@$$(call upgraded,$(EXTENSION)_$1,extensions/$1,extensions/core.sql,$(filter-out extensions/core.sql,$(call parts,$1)))
 

@@ -80,6 +80,9 @@ my %queries = (
 			ARRAY(SELECT member::regrole::text FROM pg_auth_members WHERE roleid = r.oid ORDER BY 1)
 		FROM pg_roles r WHERE rolname LIKE 'twtasks%'});
 
+# Partitions that the leader makes belong to no installation.
+my $made_later = qr/\b(?:finished_task_\d{8}|task_attempt_(?:\d{8}|other))/;
+
 # Returns what the session's database has, with no names of schemas left out.
 sub catalog_of
 {
@@ -88,7 +91,7 @@ sub catalog_of
 	$session->query(q{SET search_path = ''});
 	return {
 		map {
-			$_ => [ split /\n(?=\()/, $session->query("SELECT q::text FROM ($queries{$_}) q ORDER BY 1") ]
+			$_ => [ grep { !/$made_later/ } split /\n(?=\()/, $session->query("SELECT q::text FROM ($queries{$_}) q ORDER BY 1") ]
 		} keys %queries };
 }
 

@@ -12,6 +12,7 @@ use warnings FATAL => 'all';
 use POSIX ();
 use PostgreSQL::Test::Utils;
 use Test::More import => ['is'];
+use Time::HiRes qw(time);
 use TwTasks::Session;
 use TwTasks::Wait;
 
@@ -20,8 +21,17 @@ use TwTasks::Wait;
 sub start
 {
 	my ($class, $node, @types) = @_;
+
+	return $class->start_at_rate($node, undef, @types);
+}
+
+# The same, with at most so many transactions a second.
+sub start_at_rate
+{
+	my ($class, $node, $rate, @types) = @_;
 	my $directory = PostgreSQL::Test::Utils::tempdir();
 	my $self = bless {
+		rate => $rate,
 		path => "$directory/record",
 		connstr => $node->connstr('postgres') . ' user=producer',
 		types => \@types
@@ -66,14 +76,17 @@ sub add
 sub produce
 {
 	my ($self) = @_;
+	my $rate = $self->{rate};
+	my $began = time;
 	my $is_told;
 	my $session;
 
 	local $SIG{TERM} = sub { $is_told = 1 };
 	for (my $n = 1; !$is_told; $n++)
 	{
+		TwTasks::Wait::nap() while $rate && !$is_told && $n > $rate * (time - $began);
 		$session ||= TwTasks::Session->new($self->{connstr});
-		next if $self->add($session, $n) && $n % 5;
+		next if $self->add($session, $n) && ($rate || $n % 5);
 		undef $session if ($session->try('SELECT 1') // '') ne '1';
 		TwTasks::Wait::nap();
 	}

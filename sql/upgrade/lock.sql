@@ -1,0 +1,52 @@
+/*
+ * The build puts this block at the head of each upgrade script.
+ *
+ * An update changes every view and most tables.  Transactions at work lock them in
+ * other orders, so an update that took one lock after the other could deadlock with
+ * them.  We take all locks before the first change, and give them back when one of
+ * them cannot be had soon: no other session waits for us longer than a moment.
+ *
+ * LOCK TABLE would lock the catalogs that a view reads too, so a view is locked by a
+ * change of its owner to the same owner.
+ */
+DO $$
+DECLARE
+	before CONSTANT text := pg_catalog.current_setting('lock_timeout');
+	last CONSTANT timestamptz := pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) '1min'::pg_catalog.interval;
+	locks CONSTANT text[] := (
+		SELECT pg_catalog.array_agg(CASE
+				WHEN c.relkind OPERATOR(pg_catalog.=) 'v' THEN
+					pg_catalog.format('ALTER VIEW %I.%I OWNER TO %I', n.nspname, c.relname, pg_catalog.pg_get_userbyid(c.relowner))
+				ELSE pg_catalog.format('LOCK TABLE %I.%I IN ACCESS EXCLUSIVE MODE', n.nspname, c.relname) END
+			ORDER BY c.relkind DESC, c.oid)
+		FROM pg_catalog.pg_depend d
+		JOIN pg_catalog.pg_extension e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
+		JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) d.objid
+		JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+		WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+		  AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+		  AND d.deptype OPERATOR(pg_catalog.=) 'e'
+		  AND e.extname OPERATOR(pg_catalog.=) ANY ('{twtasks,twtasks_events,twtasks_kinds}')
+		  AND c.relkind OPERATOR(pg_catalog.=) ANY ('{v,r,p}'));
+	statement text;
+BEGIN
+	LOOP
+		BEGIN
+			PERFORM pg_catalog.set_config('lock_timeout', '10ms', true);
+			FOREACH statement IN ARRAY locks LOOP
+				EXECUTE statement;
+			END LOOP;
+			PERFORM pg_catalog.set_config('lock_timeout', before, true);
+			EXIT;
+		EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+			IF pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>) last THEN
+				RAISE EXCEPTION 'could not lock the tables and views of twtasks within a minute'
+					USING ERRCODE = 'lock_not_available',
+						DETAIL = pg_catalog.format('The last try ended at: %s.', statement),
+						HINT = 'pg_locks names the sessions that hold them. End their transactions, then update again.';
+			END IF;
+		END;
+		PERFORM pg_catalog.pg_sleep(0.02);
+	END LOOP;
+END $$;
+
