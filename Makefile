@@ -50,13 +50,18 @@ workers: lib
 version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
 
-install: all ## installs them, with sudo where needed
+.PHONY: install-extension install-programs
+install-extension: extension ## installs the extension alone, on a database server
 	$(SUDO) $(MAKE) $(EXTENSION_MK) install
+
+install-programs: sidecar web tools workers
 	$(SUDO) $(MAKE) -C sidecar PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C web PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C tools PG_CONFIG='$(PG_CONFIG)' install
 	$(SUDO) $(MAKE) -C share install
 	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' install; done
+
+install: install-extension install-programs ## installs them, with sudo where needed
 
 uninstall: ## removes them
 	$(SUDO) $(MAKE) $(EXTENSION_MK) uninstall

@@ -47,4 +47,6 @@ expect()
 	[[ $packages == *postgresql-server-dev-16* ]] || echo 'scripts/setup:1: installs for another server than PG_CONFIG names'
 	packages=$(PG_CONFIG=/else/pg_config scripts/setup --list demo)
 	[[ $packages != *postgresql-server-dev* ]] || echo 'scripts/setup:1: installs a server beside the one that PG_CONFIG names'
+	packages=$(PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config scripts/setup --list extension | paste -sd ' ')
+	[ "$packages" = 'postgresql-server-dev-17 make gcc libc6-dev' ] || echo "scripts/setup:1: the extension alone needs: $packages"
 } | breaches
