@@ -3,6 +3,7 @@
 
 .DEFAULT_GOAL = all
 PREFIX ?= /usr/local
+MANUAL = $(DESTDIR)$(PREFIX)/share/man/man8/$(NAME).8
 TOP = ../..
 include $(TOP)/lib/flags.mk
 include $(TOP)/lib/parts.mk
@@ -32,9 +33,11 @@ $(OBJS): | $(PARTS)
 
 install: all
 	install -D -m 755 $(NAME) '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
+	install -D -m 644 /dev/null '$(MANUAL)'
+	scdoc <$(TOP)/docs/man/$(NAME).8.scd >'$(MANUAL)'
 
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)/bin/$(NAME)'
+	rm -f '$(DESTDIR)$(PREFIX)/bin/$(NAME)' '$(MANUAL)'
 
 clean:
 	rm -f $(NAME) $(OBJS) $(OBJS:.o=.d)
