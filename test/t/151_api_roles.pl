@@ -180,6 +180,7 @@ my %routes = (
 
 	'POST /tasks/{id}/resume' => [ operator => sub { of_task('resume', []) } ],
 	'POST /tasks/{id}/reschedule' => [ operator => sub { of_task('reschedule', [], run_after => LATER) } ],
+	'POST /tasks/{id}/prioritize' => [ operator => sub { of_task('prioritize', [], priority => 1) } ],
 	'POST /tasks/{id}/cancel' => [ operator => sub { of_task('cancel', []) } ],
 	'POST /tasks/{id}/fail' => [ operator => sub { of_tried('fail', 'error') } ],
 	'POST /tasks/{id}/hold' => [ operator => sub { of_task('hold', []) } ],

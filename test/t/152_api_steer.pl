@@ -222,6 +222,7 @@ my $until = $node->value(q{SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1
 is($said, '201', 'a silence');
 is($whole->{headers}{location}, "silences/$answer->{id}", '... has a place beside its path');
 is(noted(), 'silence */PAYOUT* otto to POST', '... by whom, and why');
+is(seen('silences', 'id', $answer->{id})->{actor}, 'otto', '... for all to see');
 is((said('POST', '/silences', pattern => 'PAYOUT*', until => '2020-01-01T00:00:00Z'))[0], '422 unprocessable', 'a silence that is over');
 is((said('DELETE', "/silences/$answer->{id}"))[0], '200', 'its end');
 is(noted(), 'silence */PAYOUT* otto to DELETE', '... by whom, and why');

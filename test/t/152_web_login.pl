@@ -205,8 +205,9 @@ is_me('otto viewer operator payload', 'a token that stayed', '127.0.0.1', bearer
 my ($status, $body) = ask('socket', 'GET', '/me');
 is_deeply(decode_json($body)->{roles}, ['viewer'], 'a system group');
 
-reload(socket_users => [ { user => 'root', roles => ['viewer'] } ]) if $< != 0;
+reload(socket_users => [ map { { $_ => 'root', roles => ['viewer'] } } qw(user group) ]) if $< != 0;
 is_status(401, 'a system user without an entry', 'socket', 'GET', '/me') if $< != 0;
+is_status(401, 'nobody is root without the socket', '127.0.0.1', 'GET', '/me');
 TwTasks::Web::write_tokens($people, "vera canary-role $token{vera}");
 like(reload(), qr/manage\.token_file: line 1: it must be a name/, 'a wrong file is not read');
 is_me('otto viewer operator payload', '... and changes nothing', '127.0.0.1', bearer($token{otto}));
