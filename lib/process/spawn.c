@@ -145,27 +145,50 @@ spawn_can_execute(const char *name)
 	return found;
 }
 
-static char **
-build_environment(char **more)
+static int
+count(char *const *entries)
 {
-	char	  **environment;
-	int			nmore = 0;
 	int			n = 0;
-	int			i;
 
-	while (more && more[nmore])
-		nmore++;
-	environment = palloc((lengthof(inherited) + nmore + 1) * sizeof(char *));
-	for (i = 0; i < (int) lengthof(inherited); i++)
+	while (entries != NULL && entries[n] != NULL)
+		n++;
+	return n;
+}
+
+static bool
+has_variable(char *const *entries, const char *name)
+{
+	size_t		len = strlen(name);
+
+	for (; entries != NULL && *entries != NULL; entries++)
+		if (strncmp(*entries, name, len) == 0 && (*entries)[len] == '=')
+			return true;
+	return false;
+}
+
+static void
+add_variables(char ***next, char *const *entries)
+{
+	for (; entries != NULL && *entries != NULL; entries++)
+		*(*next)++ = pstrdup(*entries);
+}
+
+static char **
+build_environment(const SpawnRequest *request)
+{
+	int			nmore = count(request->environment) + count(request->variables);
+	char	  **environment = palloc0((lengthof(inherited) + nmore + 1) * sizeof(char *));
+	char	  **next = environment;
+
+	add_variables(&next, request->environment);
+	add_variables(&next, request->variables);
+	for (int i = 0; i < (int) lengthof(inherited); i++)
 	{
 		const char *value = getenv(inherited[i]);
 
-		if (value)
-			environment[n++] = psprintf("%s=%s", inherited[i], value);
+		if (value != NULL && !has_variable(environment, inherited[i]))
+			*next++ = psprintf("%s=%s", inherited[i], value);
 	}
-	for (i = 0; i < nmore; i++)
-		environment[n++] = pstrdup(more[i]);
-	environment[n] = NULL;
 	return environment;
 }
 
@@ -409,7 +432,7 @@ static void
 start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
 {
 	char	   *program = find_program(request->argv[0]);
-	char	  **environment = build_environment(request->environment);
+	char	  **environment = build_environment(request);
 	ChildPlan	plan = {
 		.program = program,
 		.argv = request->argv,

@@ -18,7 +18,7 @@
  *
  * Supervisor and program each lead a session and process group of their own
  * (child.h).  The environment has PATH, HOME, LANG, LC_ALL, TZ, USER and TMPDIR if
- * they are set here, and the variables of the caller.
+ * they are set here, and the variables of the caller, which replace them.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,6 +34,7 @@ typedef struct SpawnRequest
 	char	  **argv;			/* NULL-terminated; argv[0] by PATH */
 	const char *directory;		/* NULL is "/" */
 	char	  **environment;	/* more NAME=value, NULL-terminated, or NULL */
+	char	  **variables;		/* the same, of another owner */
 	bool		wants_stdout;	/* false: stdout is /dev/null */
 	bool		shares_stderr;	/* writes to our own stderr, not to a pipe */
 	bool		is_awaited;		/* blocks up to 100 ms until the program is

@@ -59,6 +59,10 @@ typedef struct HandlerConfig
 	int			ntypes;
 	char	  **argv;			/* the program and its arguments */
 	char	   *directory;		/* directory in which it starts */
+	char	  **env;			/* names of our variables that it gets */
+	char	   *env_file;		/* file of more variables; NULL: none */
+	char	  **variables;		/* both as NAME=value, never printed; NULL:
+								 * none */
 	const Section *told;		/* options for its processes; NULL: no hello */
 	char	   *settings;		/* settings for its processes, a JSON object;
 								 * NULL: none */

@@ -29,6 +29,7 @@
 #include "base/output.h"
 #include "process/spawn.h"
 #include "execute/runner.h"
+#include "execute/variables.h"
 #include "base/trace.h"
 
 #define READ_BYTES (64 * 1024)
@@ -305,14 +306,14 @@ spawn_run(Run *run, char **environment, SpawnFailure *failure)
 		.argv = run->runner->config->argv,
 		.directory = run->runner->config->directory,
 		.environment = environment,
+		.variables = run->runner->config->variables,
 		.wants_stdout = false,
 		.is_awaited = run->runner->trouble != NULL,
 		.exited = on_exited,
 		.arg = run
 	};
 
-	run->child = spawn_start(run->runner->loop, &request, &run->pipes,
-							 failure);
+	run->child = spawn_start(run->runner->loop, &request, &run->pipes, failure);
 }
 
 static void
@@ -392,6 +393,13 @@ command_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone d
 	return runner;
 }
 
+/* Running tasks end as they began, since the other options need a restart. */
+static void
+command_reload(Runner *runner, const HandlerConfig *config)
+{
+	runner->config = config;
+}
+
 /*
  * The exit status of a handler that exited in time counts, even while processes that
  * it has left are dying.  The signal wakes a supervisor that somebody has stopped.
@@ -466,13 +474,14 @@ command_close(Runner *runner)
 static bool
 command_settle(void *target, const Place *place)
 {
-	return handler_settle_statuses(target, place, 0, 255) &&
-		handler_settle_argv(target, place);
+	return handler_settle_statuses(target, place, 0, 255) && handler_settle_argv(target, place) &&
+		variables_settle(target, place);
 }
 
 static const Option options[] = {
 	HANDLER_ARGV("command", "program and arguments, one process for each task"),
 	HANDLER_STATUSES,
+	HANDLER_ENV,
 	HANDLER_DIRECTORY,
 	HANDLER_CONCURRENCY("10", ""),
 	HANDLER_GRACE,
@@ -480,8 +489,9 @@ static const Option options[] = {
 };
 
 const HandlerKind handler_command = {
-	.options = {options, lengthof(options), sizeof(HandlerConfig), command_settle},
+	.options = {options, lengthof(options), sizeof(HandlerConfig), command_settle, variables_release},
 	.open = command_open,
+	.reload = command_reload,
 	.start = command_start,
 	.stop_task = command_stop_task,
 	.trouble = command_trouble,

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "execute/runner.h"
+#include "execute/variables.h"
 #include "execute/worker/execute_worker.h"
 #include "execute/worker/worker_process.h"
 
@@ -321,7 +322,7 @@ worker_settle(void *target, const Place *place)
 	config->waits_for = config->prefetch;
 	if (config->concurrency == 0)
 		config->concurrency = config->processes * config->prefetch;
-	return handler_settle_argv(config, place);
+	return handler_settle_argv(config, place) && variables_settle(config, place);
 }
 
 static const Option worker_options[] = {
@@ -330,6 +331,7 @@ static const Option worker_options[] = {
 		"settings", OPTION_SETTINGS, offsetof(HandlerConfig, settings),
 		.help = "any keys and values, sent to each process of the worker in its first line"
 	},
+	HANDLER_ENV,
 	HANDLER_DIRECTORY,
 	HANDLER_PROCESSES,
 	HANDLER_PREFETCH("1"),
@@ -341,7 +343,7 @@ static const Option worker_options[] = {
 const HandlerKind handler_worker = {
 	.options = {
 		worker_options, lengthof(worker_options), sizeof(HandlerConfig),
-		worker_settle
+		worker_settle, variables_release
 	},
 	.open = worker_open,
 	.reload = worker_reload,

@@ -364,6 +364,7 @@ prepare(void *arg, ResidentStart *start)
 	process->is_ready = process->has_replied = process->has_ignored = false;
 	start->argv = config->argv;
 	start->directory = config->directory;
+	start->environment = config->variables;
 	start->hello = config->hello;
 	start->leave_us = start->grace_us = config->grace_us;
 }
