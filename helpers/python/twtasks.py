@@ -1,0 +1,125 @@
+"""twtasks for Python: adds tasks in a transaction of psycopg 3 or SQLAlchemy, and runs them under twtasksd."""
+
+import base64
+import contextlib
+import json
+import os
+import signal
+import sys
+import traceback
+import types
+from typing import NamedTuple
+
+_ADD = "SELECT task_id, version, result FROM twtasks.add_tasks(%s::text::jsonb)"
+_handlers = {}
+_collected = None  # in test mode: the tasks that were added
+
+
+class Added(NamedTuple):
+    """The answer of the database; empty in test mode."""
+
+    task_id: object = None
+    version: int = None
+    result: str = None
+
+
+class Answer(Exception):
+    """An answer of a handler that is not "done", such as Answer("retry", "the bank is closed", retry_in=60)."""
+
+    def __init__(self, result, message="", **members):
+        super().__init__(message or result)
+        self.members = {"result": result, "message": message, **members}
+
+
+def statement(type, data=None, **options):
+    """The statement and its parameters, for a driver of your own.  Options are those of add_task()."""
+    given = {"type": type, "data": data, **options}
+    for name, value in given.items():
+        if isinstance(value, bytes):
+            given[name] = "\\x" + value.hex()
+        elif hasattr(value, "utcoffset"):
+            if value.utcoffset() is None:
+                raise ValueError(f"{name} needs a time zone")
+            given[name] = value.isoformat()
+    return _ADD, (json.dumps([given], allow_nan=False),)
+
+
+def add(connection, type, data=None, **options):
+    """Adds a task in the transaction of a connection of psycopg or SQLAlchemy, or of a Session."""
+    call = statement(type, data, **options)
+    if _collected is not None:
+        _collected.append(types.SimpleNamespace(type=type, data=data, **options))
+        return Added()
+    if hasattr(connection, "get_bind"):  # a Session
+        connection = connection.connection()
+    if hasattr(connection, "exec_driver_sql"):
+        return Added(*connection.exec_driver_sql(*call).fetchone())
+    from psycopg import Cursor, rows
+
+    with Cursor(connection, row_factory=rows.tuple_row) as cursor:
+        return Added(*cursor.execute(*call).fetchone())
+
+
+def task(type):
+    """Makes a function the handler of a type, or of a beginning and a *.  It gets the task: id, data, tries, ..."""
+
+    def register(function):
+        _handlers[type] = function
+        return function
+
+    return register
+
+
+def run(task):
+    """Calls the handler of a task in this process, as a test does."""
+    fitting = [name for name in _handlers if name == task.type or name[-1:] == "*" and task.type.startswith(name[:-1])]
+    if not fitting:
+        raise LookupError(f"no handler for type {task.type}")
+    _handlers[max(fitting, key=lambda name: (name == task.type, len(name)))](task)
+
+
+@contextlib.contextmanager
+def testing():
+    """In test mode add() adds nothing: the tasks come into the list that this yields."""
+    global _collected
+    outer, _collected = _collected, []
+    try:
+        yield _collected
+    finally:
+        _collected = outer
+
+
+def _outcome(given):
+    if "payload_base64" in given:
+        given["payload"] = base64.b64decode(given["payload_base64"])
+    try:
+        run(types.SimpleNamespace(**given))
+    except Answer as answer:
+        return answer.members
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"[:1000]
+        return {"result": "retry", "message": text + "\n" + traceback.format_exc()[-3000:]}
+    return {"result": "done"}
+
+
+def work():
+    """Runs one task after the other, until its input ends.  After TERM it ends the task that runs, and no other."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # print() goes to stderr, and so to the log
+    is_told_to_end = []
+
+    def answer(given, **members):
+        print(json.dumps({"id": given["id"], "version": given["version"], **members}), file=replies, flush=True)
+
+    def on_term(*_):
+        is_told_to_end.append(True)
+        os.set_blocking(0, False)  # reads what is there, and waits for no more
+
+    signal.signal(signal.SIGTERM, on_term)
+    for line in iter(sys.stdin.buffer.readline, b""):
+        given = json.loads(line) if line.endswith(b"\n") else {}
+        if "id" in given and is_told_to_end:
+            answer(given, result="release")
+        elif "id" in given:
+            answer(given, started=True)
+            answer(given, **_outcome(given))

@@ -1,0 +1,269 @@
+# Helper.pm -- what each helper of helpers/ promises, tried by an application in its
+# language, test/helpers/NAME, with a real sidecar.
+#
+# The application is told what to do by arguments:
+#	work				is a worker: the handler of a task with {"name": ...} notes name and
+#						try in "deliveries", takes the lock 1 shared, and fails in the first
+#						try if the name begins with "fail"
+#	add NAME...			for each name a transaction: inserts it into "orders" and adds a task
+#	rollback NAME...	the same, and the transaction fails
+#	options NAME...		the same as add, with priority 2 for the database, to run in 2100, and with
+#						the name as key, if the helper has keys
+#	test NAME...		in test mode: inserts it and adds a task, which is not stored but run
+# It logs in by DATABASE_URL, as a role of its own.
+
+package TwTasks::Helper;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+use TwTasks::Web;
+
+# The directory of packages that scripts/helper-packages has fetched; skips the test
+# without them.
+sub packages
+{
+	my ($name) = @_;
+	my $packages = ($ENV{TWT_HELPERS} // '') . "/$name";
+
+	return $packages if -d $packages;
+	my $why = -e "$packages.log" ? PostgreSQL::Test::Utils::slurp_file("$packages.log") : 'scripts/check fetches them';
+	plan skip_all => 'no packages for the helper: ' . ((split /\n/, $why)[-1] // '');
+}
+
+# Files of the clone, by absolute paths: the sidecar starts workers elsewhere.
+sub paths
+{
+	return map { abs_path($_) } @_;
+}
+
+# A server, on which the application has a role and tables.  Options:
+#	argv => the application's program
+#	ways => first arguments, each of which is tried; undef: none
+#	env => { more variables of the application }
+#	types => of its tasks, in the sidecar's configuration
+#	has_keys => whether tasks have keys
+sub start
+{
+	my ($class, %options) = @_;
+	my $node = TwTasks::Cluster->create('main', conf => { listen_addresses => "'127.0.0.1'" });
+	my $self = bless { node => $node, ways => [undef], has_keys => 1, %options }, $class;
+	my $url = 'postgres://shop@127.0.0.1:' . $node->port . '/postgres';
+
+	$self->{env} = { DATABASE_URL => $url, %{ $options{env} || {} } };
+	$node->safe_psql('postgres', <<'SQL');
+	CREATE ROLE shop LOGIN IN ROLE twtasks_producer;
+	CREATE TABLE orders (name text PRIMARY KEY);
+	CREATE TABLE deliveries (name text, try int, role name DEFAULT current_user);
+	GRANT SELECT, INSERT ON orders, deliveries TO shop;
+SQL
+	$self->{sidecar} = $self->start_sidecar('a');
+	return $self;
+}
+
+sub start_sidecar
+{
+	my ($self, $name) = @_;
+	my $file = TwTasks::Web::write_tokens(PostgreSQL::Test::Utils::tempdir() . '/env',
+		map { "$_=$self->{env}{$_}" } sort keys %{ $self->{env} });
+
+	return TwTasks::Sidecar->start(
+		$self->{node}, $name,
+		handlers => [
+			{
+				types => $self->{types},
+				worker => [ $self->argv($self->{ways}[0], 'work') ],
+				env_file => $file,
+				prefetch => 4,
+				retry => { delay => '100ms', max_tries => 3 }
+			}
+		]);
+}
+
+sub argv
+{
+	my ($self, $way, @words) = @_;
+
+	return (@{ $self->{argv} }, grep { defined } $way, @words);
+}
+
+# Runs the application to its end; returns its output.
+sub call
+{
+	my ($self, @arguments) = @_;
+	my $output;
+
+	local %ENV = (%ENV, %{ $self->{env} });
+	IPC::Run::run([ $self->argv(@arguments) ], '<', \undef, '>&', \$output)
+	  or die "the application failed: @arguments\n$output\n";
+	return $output;
+}
+
+sub value
+{
+	my ($self, $sql) = @_;
+
+	return $self->{node}->value($sql);
+}
+
+# The tries of a delivery, and the role that made it; '' if there was none.
+sub deliveries
+{
+	my ($self, $name) = @_;
+
+	return $self->value("SELECT coalesce(string_agg(try || ' ' || role, ', ' ORDER BY try), '') FROM deliveries WHERE name = '$name'");
+}
+
+sub orders
+{
+	my ($self, $name) = @_;
+
+	return $self->value("SELECT count(*) FROM orders WHERE name = '$name'");
+}
+
+# The ids of the tasks that a call of the application adds.
+sub added_by_call
+{
+	my ($self, @arguments) = @_;
+	my %known = map { $_ => 1 } split /\n/, $self->value('SELECT id FROM twtasks.tasks');
+
+	$self->call(@arguments);
+	return grep { !$known{$_} } split /\n/, $self->value('SELECT id FROM twtasks.tasks ORDER BY id');
+}
+
+# 'DONE 1': status and tries.
+sub state
+{
+	my ($self, $id) = @_;
+
+	return $self->value("SELECT status || ' ' || tries FROM twtasks.tasks WHERE id = '$id'");
+}
+
+sub wait_until_done_ok
+{
+	my ($self, $tries, $name, @ids) = @_;
+
+	return wait_ok(sub { !grep { $self->state($_) ne "DONE $tries" } @ids }, $name);
+}
+
+# ---- the claims ----
+
+sub commit_and_rollback_ok
+{
+	my ($self, $way) = @_;
+	my $label = $way // 'the application';
+	my $name = 'Zoë "1" \\ ' . ($way // '');
+	my @ids = $self->added_by_call($way, 'add', $name);
+
+	is(scalar(@ids), 1, "$label: a commit adds a task");
+	$self->wait_until_done_ok(1, "$label: ... which is done", @ids);
+	is($self->deliveries($name), '1 shop', "$label: ... once, by the role of the application");
+	is(scalar($self->added_by_call($way, 'rollback', 'rolled back')), 0, "$label: a rollback leaves no task");
+	is($self->orders('rolled back'), 0, "$label: ... and nothing else");
+	return;
+}
+
+sub options_ok
+{
+	my ($self, $way) = @_;
+	my $name = 'later ' . ($way // '');
+	my ($id) = $self->added_by_call($way, 'options', $name);
+
+	is( $self->value(
+			"SELECT concat_ws(' ', status, priority, extract(year FROM next_event_time AT TIME ZONE 'UTC'), key)
+			FROM twtasks.tasks WHERE id = '$id'"),
+		'WAITING 2 2100' . ($self->{has_keys} ? " $name" : ''),
+		($way // 'the application') . ': options of a task reach the database');
+	return;
+}
+
+sub retry_ok
+{
+	my ($self) = @_;
+	my ($id) = $self->added_by_call($self->{ways}[0], 'add', 'fail 1');
+
+	$self->wait_until_done_ok(2, 'a task that fails runs again', $id);
+	is($self->deliveries('fail 1'), '1 shop, 2 shop', '... and has its number of tries');
+	like($self->value("SELECT string_agg(error, ' ') FROM twtasks.task_attempts WHERE task_id = '$id'"),
+		qr/no van/, 'the database has the reason of the failure');
+	return;
+}
+
+sub test_mode_ok
+{
+	my ($self, $way) = @_;
+	my $label = $way // 'the application';
+	my $name = 'tested ' . ($way // '');
+
+	is(scalar($self->added_by_call($way, 'test', $name)), 0, "$label: test mode stores no task");
+	is($self->deliveries($name) =~ s/^\d //r, 'shop', "$label: ... and runs it");
+	return;
+}
+
+# Until its gate is open, the worker stands in the middle of a task; others are in its pipe.
+sub while_it_works
+{
+	my ($self, $name, $do) = @_;
+	my $gate = $self->{node}->session;
+
+	$gate->query('SELECT pg_advisory_lock(1)');
+	my @ids = $self->added_by_call($self->{ways}[0], 'add', "$name 1");
+	wait_for(sub { $self->deliveries("$name 1") }, 'start of the task');
+	push @ids, $self->added_by_call($self->{ways}[0], 'add', "$name 2", "$name 3");
+	wait_for(sub { !grep { $self->state($_) ne 'PROCESSING 1' } @ids }, 'grab of the others');
+	$do->();
+	$gate->query('SELECT pg_advisory_unlock(1)');
+	return @ids;
+}
+
+sub term_ok
+{
+	my ($self) = @_;
+	my $sidecar = $self->{sidecar};
+	my ($pid) = $sidecar->programs;
+	my @ids = $self->while_it_works('TERM', sub { kill TERM => $pid });
+
+	$self->wait_until_done_ok(1, 'after TERM for the worker all tasks are done, each in one try', @ids);
+	wait_ok(sub { !TwTasks::Sidecar::is_running($pid) }, '... and the worker has exited');
+	unlike($sidecar->log, qr/broke the protocol|was killed|KILL/, '... in order');
+	@ids = $self->while_it_works('stop', sub { $sidecar->signal('TERM'); $sidecar->wait_for_log(qr/stopping: /) });
+	is($sidecar->stop, 0, 'a sidecar that is told to stop waits for the worker');
+	is($self->state($ids[0]), 'DONE 1', '... and for the task that runs');
+	$self->{sidecar} = $self->start_sidecar('b');
+	$self->wait_until_done_ok(1, '... and the next sidecar runs what is left', @ids);
+	return;
+}
+
+# The code that a user can read in one go: blank lines do not count.
+sub size_ok
+{
+	my ($self, @files) = @_;
+	my $lines = grep { /\S/ } map { split /\n/, PostgreSQL::Test::Utils::slurp_file($_) } @files;
+
+	return cmp_ok($lines, '<=', 100, 'the helper has at most 100 lines');
+}
+
+sub claims_ok
+{
+	my ($self, @files) = @_;
+
+	foreach my $way (@{ $self->{ways} })
+	{
+		$self->commit_and_rollback_ok($way);
+		$self->options_ok($way);
+		$self->test_mode_ok($way);
+	}
+	$self->retry_ok;
+	$self->term_ok;
+	$self->size_ok(@files);
+	return;
+}
+
+1;

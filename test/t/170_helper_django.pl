@@ -1,0 +1,33 @@
+# 170_helper_django.pl -- the helper for Django keeps its promises: tasks of Django run in
+# twtasks, and the backend tells their state.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Helper;
+use TwTasks::Wait;
+
+my $packages = TwTasks::Helper::packages('django');
+my ($code, $python, $application) = TwTasks::Helper::paths('helpers/django', 'helpers/python', 'test/helpers/django');
+my $helper = TwTasks::Helper->start(
+	argv => [ '/usr/bin/python3', "$application/app.py" ],
+	env => { PYTHONPATH => "$code:$python:$packages" },
+	types => ['django|*'],
+	has_keys => 0);
+
+$helper->claims_ok("$code/twtasks_django.py");
+
+my ($ride) = $helper->added_by_call(undef, 'ride', 'ride');
+my ($failed) = $helper->added_by_call(undef, 'add', 'fail for ever');
+
+$helper->wait_until_done_ok(1, 'an asynchronous task is done', $ride);
+is($helper->deliveries('ride'), '1 shop', '... once');
+$helper->wait_until_done_ok(2, 'a task that had failed is done', $failed);
+is( $helper->call(undef, 'result', $failed),
+	"SUCCESSFUL 2 NotImplementedError\n",
+	'get_result() tells state and attempts, and says that there are no return values');
+is($helper->call(undef, 'result', $_), "TaskResultDoesNotExist\n", "get_result() knows no task \"$_\"")
+  foreach 'no id', '01a1f85d-bc20-7ca3-a25e-5df99ce4a320';
+
+done_testing();
