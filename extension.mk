@@ -13,7 +13,9 @@ PGFILEDESC = "twtasks - background tasks in your transactions"
 # In the order of a task's life.
 OBJS += src/twtasks.o				# loading: hands over to each module
 OBJS += src/add/add.o				# 1 add
-OBJS += src/add/store.o				# 1 add: the row, and who claimed its key first
+OBJS += src/add/store.o				# 1 add: the row
+OBJS += src/add/claim.o				# 1 add: the task that claimed its key first
+OBJS += src/add/when.o				# 1 add: its trigger
 OBJS += src/add/batch.o			# 1 add: many tasks
 OBJS += src/add/successors.o		# 1 add: those of a handler's reply
 OBJS += src/add/add_json.o			# 1 add: tasks given as JSON

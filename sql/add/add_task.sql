@@ -8,7 +8,7 @@
  *		data		what the handler gets, as JSON
  *		sub_type	for people; at most 250 characters
  *		key			a second task with this key is not added while the first is
- *					kept, live or finished; 1 to 1000 bytes
+ *					kept, live or finished; 1 to 1000 bytes.  put_task() has other rules
  *		task_id		the caller's own id, unique like a key; NULL: a new one, in
  *					order of time
  *		priority	0 (urgent) to 9; NULL: of its policy, else 5
@@ -56,6 +56,57 @@ CREATE FUNCTION twtasks.add_task(
 RETURNS twtasks.added_task
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'twt_add_task';
+
+/*
+ * twtasks.put_task(type, key, data, key_rule, ...)
+ *
+ *		Adds a task as add_task() does, or replaces one with the same key, by a rule.
+ *
+ * Parameters
+ *		type, key	as in add_task(); key must not be NULL
+ *		data		what the handler gets, as JSON
+ *		key_rule	'replace'		a task with the key that has never started becomes this
+ *									one, with its data, priority and time; else this one is
+ *									added and takes the key
+ *					'replace_data'	the same, but a task that is replaced keeps its time
+ *					'live'			this one is not added while a task with the key waits,
+ *									runs, or is in ERROR or HELD; an ended one gives it the key
+ *					'kept'			as add_task()
+ *		others		as in add_task()
+ *
+ * Returns
+ *		task_id		the id; of the task that has the key, if that was replaced or exists
+ *		version		its version
+ *		result		'added', 'replaced' or 'already_exists'
+ *
+ * Errors
+ *		22004		type, key or key_rule is NULL
+ *		22023		key_rule is not one of the above, or as add_task()
+ *		23505		a live task of another type has the key, unless key_rule is 'kept'
+ *		others		as add_task()
+ *
+ * Writes		twtasks.task, twtasks.unique_key
+ * Locks		row locks only; waits for a grab or finish of the task that it would
+ *				replace, and for another transaction with the key.  A task that was
+ *				replaced starts only after the commit
+ * Wakes		after commit one sidecar of the bucket
+ * Example		SELECT * FROM twtasks.put_task('BUILD_PAGE', 'page/7', '{"page": 7}', run_after => now() + interval '30 s');
+ */
+CREATE FUNCTION twtasks.put_task(
+	type text,
+	key text,
+	data jsonb DEFAULT NULL,
+	key_rule text DEFAULT 'replace',
+	sub_type text DEFAULT NULL,
+	priority integer DEFAULT NULL,
+	run_after timestamptz DEFAULT NULL,
+	bucket text DEFAULT NULL,
+	expires timestamptz DEFAULT NULL,
+	context jsonb DEFAULT NULL,
+	payload bytea DEFAULT NULL)
+RETURNS twtasks.added_task
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'twt_put_task';
 
 /*
  * twtasks_internal.add_task_as(role, task)

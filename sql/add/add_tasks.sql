@@ -81,7 +81,8 @@ AS 'MODULE_PATHNAME', 'twt_add_tasks_of_type';
  *
  * Parameters
  *		tasks		[{"type": "SEND_EMAIL", "data": {...}, "key": "..."}, ...];
- *					the names are the parameters of add_task()
+ *					the names are the parameters of add_task(), and key_rule of
+ *					put_task()
  *
  * Returns
  *		one row per task, in the order given, as add_task() does

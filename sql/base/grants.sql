@@ -19,7 +19,7 @@ REVOKE ALL ON SCHEMA twtasks_internal FROM PUBLIC;
 GRANT USAGE ON SCHEMA twtasks_internal TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
-	twtasks.add_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb),
+	twtasks.add_task, twtasks.put_task, twtasks.add_tasks(twtasks.new_task[]), twtasks.add_tasks(jsonb),
 	twtasks.add_tasks(text, jsonb[], integer, timestamptz, text, timestamptz, jsonb),
 	twtasks.take_messages, twtasks.take_corrupted, twtasks.begin_partition, twtasks.place_partition,
 	twtasks.stop_partition, twtasks.new_task, twtasks.message, twtasks.kafka_message,

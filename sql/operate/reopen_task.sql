@@ -32,7 +32,8 @@ END $$;
  * twtasks_internal.make_live_again(task, run_after)
  *
  *		Moves a task from the history back to the live tasks: WAITING, with the
- *		same id, key and data.  The caller holds the lock on its row.
+ *		same id, key and data.  It has an error, since it may have started: see claim.h.
+ *		The caller holds the lock on its row.
  *
  * Returns
  *		facts() of the live task
@@ -63,7 +64,7 @@ BEGIN
 	VALUES (task.id, task.version + 1, runs_at, moment, task.created, 'WAITING', false,
 			coalesce(octet_length(task.data::text), 0) + coalesce(octet_length(task.payload), 0)
 			+ coalesce(octet_length(task.context::text), 0),
-			task.priority, task.type, task.sub_type, task.bucket, task.key, task.error,
+			task.priority, task.type, task.sub_type, task.bucket, task.key, coalesce(task.error, 'reopened'),
 			task.data, task.payload, task.context, task.added_by)
 	RETURNING t.* INTO live;
 	PERFORM twtasks_internal.queue_trigger(live.id, live.version, live.bucket, live.type,

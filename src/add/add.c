@@ -22,6 +22,7 @@
 #include "add/check.h"
 #include "add/store.h"
 #include "base/arrays.h"
+#include "base/call.h"
 #include "base/caller.h"
 #include "base/contract.h"
 #include "base/shape.h"
@@ -37,11 +38,15 @@ static const Shape added_shape = SHAPE("added_task", added_columns);
 static void
 fill_result(const AddedTask *result, Datum *values, bool *nulls)
 {
+	static const char *const names[] = {
+		[ADD_EXISTS] = "already_exists",[ADD_NEW] = "added",[ADD_REPLACED] = "replaced"
+	};
+
 	values[0] = UUIDPGetDatum(&result->id);
 	nulls[0] = false;
 	values[1] = Int64GetDatum(result->version);
 	nulls[1] = !result->version_known;
-	values[2] = CStringGetTextDatum(result->added ? "added" : "already_exists");
+	values[2] = CStringGetTextDatum(names[result->result]);
 	nulls[2] = false;
 }
 
@@ -85,10 +90,36 @@ act_add_task(FunctionCallInfo fcinfo)
 		task.values[i] = PG_GETARG_DATUM(i);
 		task.nulls[i] = PG_ARGISNULL(i);
 	}
+	task.key_rule = KEY_KEPT;
 	return add_one(fcinfo, &task, caller_name());
 }
 
 TWT_FUNCTION_AS_OWNER(twt_add_task, act_add_task);
+
+static Datum
+act_put_task(FunctionCallInfo fcinfo)
+{
+	/* In the order of the parameters; the fourth one is the rule. */
+	static const NewField fields[] = {
+		NEW_TYPE, NEW_KEY, NEW_DATA, NEW_FIELDS, NEW_SUB_TYPE, NEW_PRIORITY, NEW_RUN_AFTER, NEW_BUCKET,
+		NEW_EXPIRES, NEW_CONTEXT, NEW_PAYLOAD
+	};
+	NewTask		task;
+
+	require_argument(fcinfo, 1, "key");
+	require_argument(fcinfo, 3, "key_rule");
+	memset(task.nulls, true, sizeof(task.nulls));
+	for (size_t i = 0; i < lengthof(fields); i++)
+		if (fields[i] != NEW_FIELDS)
+		{
+			task.values[fields[i]] = PG_GETARG_DATUM(i);
+			task.nulls[fields[i]] = PG_ARGISNULL(i);
+		}
+	task.key_rule = key_rule_of(PG_GETARG_DATUM(3));
+	return add_one(fcinfo, &task, caller_name());
+}
+
+TWT_FUNCTION_AS_OWNER(twt_put_task, act_put_task);
 
 TWT_FUNCTION(twt_add_task_as);
 Datum
@@ -97,6 +128,7 @@ twt_add_task_as(PG_FUNCTION_ARGS)
 	NewTask		task;
 
 	shape_deform(&new_task_shape, PG_GETARG_HEAPTUPLEHEADER(1), task.values, task.nulls);
+	task.key_rule = KEY_KEPT;
 	return add_one(fcinfo, &task, text_to_cstring(PG_GETARG_TEXT_PP(0)));
 }
 
@@ -141,6 +173,7 @@ unpack_rows(FunctionCallInfo fcinfo, Batch *batch)
 					 errmsg("a task must not be null")));
 		shape_deform(&new_task_shape, DatumGetHeapTupleHeader(rows.values[i]),
 					 batch->tasks[i].values, batch->tasks[i].nulls);
+		batch->tasks[i].key_rule = KEY_KEPT;
 	}
 }
 

@@ -22,7 +22,7 @@ static const struct
 {
 	const char *name;
 	Oid			type;
-}			fields[NEW_FIELDS] = {
+}			fields[NEW_FIELDS + 1] = {
 	[NEW_TYPE] = {"type", TEXTOID},
 	[NEW_DATA] = {"data", JSONBOID},
 	[NEW_SUB_TYPE] = {"sub_type", TEXTOID},
@@ -33,7 +33,8 @@ static const struct
 	[NEW_BUCKET] = {"bucket", TEXTOID},
 	[NEW_EXPIRES] = {"expires", TIMESTAMPTZOID},
 	[NEW_CONTEXT] = {"context", JSONBOID},
-	[NEW_PAYLOAD] = {"payload", BYTEAOID}
+	[NEW_PAYLOAD] = {"payload", BYTEAOID},
+	[NEW_FIELDS] = {"key_rule", TEXTOID}
 };
 
 int
@@ -61,7 +62,7 @@ refuse_name(const char *name, int length)
 static int
 find_field(const JsonbValue *name)
 {
-	for (int i = 0; i < NEW_FIELDS; i++)
+	for (int i = 0; i <= NEW_FIELDS; i++)
 		if ((int) strlen(fields[i].name) == name->val.string.len &&
 			memcmp(fields[i].name, name->val.string.val, name->val.string.len) == 0)
 			return i;
@@ -104,6 +105,7 @@ unpack_object(JsonbValue *object, NewTask *task)
 	if (object->type != jbvBinary || !JsonContainerIsObject(object->val.binary.data))
 		refuse_name(JsonbTypeName(object), strlen(JsonbTypeName(object)));
 	memset(task->nulls, true, sizeof(task->nulls));
+	task->key_rule = KEY_KEPT;
 	at = JsonbIteratorInit(object->val.binary.data);
 	while ((token = JsonbIteratorNext(&at, &value, true)) != WJB_DONE)
 	{
@@ -111,6 +113,11 @@ unpack_object(JsonbValue *object, NewTask *task)
 			field = find_field(&value);
 		if (token != WJB_VALUE || value.type == jbvNull)
 			continue;
+		if (field == NEW_FIELDS)
+		{
+			task->key_rule = key_rule_of(convert(&value, TEXTOID));
+			continue;
+		}
 		task->values[field] = convert(&value, fields[field].type);
 		task->nulls[field] = false;
 	}

@@ -116,6 +116,18 @@ check_key(NewTask *task)
 				 errhint("For a longer key use a hash of it.")));
 }
 
+/* A rule that gives keys from one task to the next would separate an id from its key. */
+static void
+check_key_rule(const NewTask *task)
+{
+	if (task->key_rule != KEY_KEPT && (task->nulls[NEW_KEY] || !task->nulls[NEW_TASK_ID]))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg(task->nulls[NEW_KEY] ? "key must not be null with this key_rule" :
+						"task_id cannot be given with this key_rule"),
+				 errhint("The rules live, replace and replace_data are about a key, and each new task has a new id.")));
+}
+
 static void
 check_priority(NewTask *task)
 {
@@ -180,6 +192,7 @@ check_new_task(NewTask *task)
 	check_bucket(task);
 	check_sub_type(task);
 	check_key(task);
+	check_key_rule(task);
 	check_priority(task);
 	check_time(task, NEW_RUN_AFTER, "run_after");
 	check_time(task, NEW_EXPIRES, "expires");

@@ -3,31 +3,20 @@
  * store.h
  *		Stores checked tasks and remembers their triggers.
  *
- *		from: add.c			to: commit.c
+ *		from: add.c			to: claim.c, commit.c
  *
- * A task with a key or an id from the caller first claims a row of unique_key.
- * A second caller finds that row; it waits if the first has not yet committed,
- * unless it has no patience.  An id that we generate needs no claim.
+ * A task with a key or an id from the caller first claims it: see claim.h.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef TWT_STORE_H
 #define TWT_STORE_H
 
-#include "utils/uuid.h"
-
+#include "add/claim.h"
 #include "base/new_task.h"
 
 /* All adds of one call. */
 typedef struct Store Store;
-
-typedef struct AddedTask
-{
-	pg_uuid_t	id;
-	int64		version;
-	bool		version_known;
-	bool		added;
-} AddedTask;
 
 /* Refuses read-only transactions, standbys and parallel workers. */
 extern void store_check(void);

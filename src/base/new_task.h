@@ -32,13 +32,27 @@ typedef enum NewField
 	NEW_FIELDS
 } NewField;
 
+/* The meaning of a key that another task has: see claim.h. */
+typedef enum KeyRule
+{
+	KEY_KEPT,
+	KEY_LIVE,
+	KEY_REPLACE,
+	KEY_REPLACE_DATA
+} KeyRule;
+
 extern const Shape new_task_shape;
+
+/* The rule with this name, a text; raises 22023 if there is none. */
+extern KeyRule key_rule_of(Datum name);
 
 typedef struct NewTask
 {
 	Datum		values[NEW_FIELDS];
 	bool		nulls[NEW_FIELDS];
 
+	KeyRule		key_rule;		/* not of the type, whose older values are
+								 * cast from rows */
 	bool		has_limit;		/* the function of its policy has a time limit */
 
 	/* filled by check_new_task() */

@@ -25,6 +25,11 @@ typedef struct Statement
 	Oid			types[PLAN_MAX_ARGS];
 } Statement;
 
+#define IS_HELD "(t.status OPERATOR(pg_catalog.=) 'HELD'::twtasks.task_status)"
+
+/* Whether a task that is replaced gets a new time; $6: the caller wants that. */
+#define MOVES "($6 AND NOT " IS_HELD ")"
+
 #define NOTE_CANCEL(column, value) \
 	"WITH freed AS (DELETE FROM twtasks.cancel_request r " \
 	"WHERE r.task_id OPERATOR(pg_catalog.=) $1 RETURNING r.*) " \
@@ -47,6 +52,32 @@ static const Statement statements[PLAN_COUNT] = {
 		"SELECT k.task_id, k.key FROM twtasks.unique_key k "
 		"WHERE k.task_id OPERATOR(pg_catalog.=) $1 OR k.key OPERATOR(pg_catalog.=) $2",
 		2, {UUIDOID, TEXTOID}
+	},
+	[PLAN_TAKE_KEY] = {
+		"UPDATE twtasks.unique_key k SET task_id = $1 "
+		"WHERE k.key OPERATOR(pg_catalog.=) $2 AND k.task_id OPERATOR(pg_catalog.=) $3",
+		3, {UUIDOID, TEXTOID, UUIDOID}
+	},
+	[PLAN_REPLACE_TASK] = {
+		"UPDATE twtasks.task t SET version = t.version OPERATOR(pg_catalog.+) 1, added_by = $3, size = $4, "
+		"priority = $5, sub_type = $10, bucket = $11, data = $12, payload = $13, context = $14, expires = $15, "
+		"status = CASE WHEN NOT " MOVES " THEN t.status WHEN $9 THEN 'SUBMITTED'::twtasks.task_status "
+		"ELSE 'WAITING'::twtasks.task_status END, "
+		"queued = CASE WHEN " MOVES " THEN $9 ELSE t.queued END, "
+		"state_time = CASE WHEN " MOVES " THEN $7 ELSE t.state_time END, "
+		"next_event_time = CASE WHEN " MOVES " THEN $8 ELSE t.next_event_time END, "
+		"planned = CASE WHEN NOT $6 OR NOT " IS_HELD " THEN t.planned WHEN NOT $9 THEN $8 END "
+		"WHERE t.id OPERATOR(pg_catalog.=) $1 AND t.type OPERATOR(pg_catalog.=) $2 "
+		"AND t.status OPERATOR(pg_catalog.=) ANY ('{WAITING,SUBMITTED,HELD}'::twtasks.task_status[]) "
+		"AND t.tries OPERATOR(pg_catalog.=) 0 AND t.incarnation IS NULL AND t.error IS NULL "
+		"RETURNING t.version, CASE t.status WHEN 'WAITING'::twtasks.task_status THEN t.next_event_time "
+		"WHEN 'SUBMITTED'::twtasks.task_status THEN t.state_time END",
+		15, {UUIDOID, TEXTOID, TEXTOID, INT4OID, INT2OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID,
+		TEXTOID, TEXTOID, JSONBOID, BYTEAOID, JSONBOID, TIMESTAMPTZOID}
+	},
+	[PLAN_FIND_LIVE] = {
+		"SELECT t.version, t.type FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
+		1, {UUIDOID}
 	},
 	[PLAN_FIND_VERSION] = {
 		"SELECT t.version FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",

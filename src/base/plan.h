@@ -14,6 +14,11 @@ typedef enum PlanId
 {
 	PLAN_CLAIM_KEY,				/* task_id uuid, key text */
 	PLAN_FIND_KEY,				/* task_id uuid, key text -> task_id, key */
+	PLAN_TAKE_KEY,				/* task_id uuid, key text, its holder uuid */
+	PLAN_REPLACE_TASK,			/* see plan.c -> version, when it runs; NULL:
+								 * it is held.  No row: it has started, or is
+								 * not live */
+	PLAN_FIND_LIVE,				/* task_id uuid -> version, type */
 	PLAN_FIND_VERSION,			/* task_id uuid -> version of a live task */
 	PLAN_FIND_ANYWHERE,			/* task_id uuid -> version of a finished one */
 	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version,
