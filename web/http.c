@@ -196,6 +196,7 @@ http_stop_listening(Http *http)
 {
 	slist_iter	iter;
 
+	http->is_stopping = true;
 	http_end_streams(http);
 	slist_foreach(iter, &http->listeners)
 		http_listener_stop_listening(slist_container(HttpListener, node, iter.cur));

@@ -75,6 +75,7 @@ struct Http
 	dlist_head	answers;		/* with a body of their own, the oldest first */
 	size_t		answer_bytes;	/* ... and what counts of all */
 	int			nserved;		/* by routes with a judge */
+	bool		is_stopping;	/* accepts no more connections or streams */
 	dlist_head	streams;
 	int			nstreams;
 	LoopTimer  *streams_idle;	/* the next comments */

@@ -182,10 +182,10 @@ http_stream_open(HttpRequest *request, HttpStreamClosed closed, void *arg)
 	HttpAnswer	answer = {.status = MHD_HTTP_OK, .type = "text/event-stream", .headers = headers};
 	HttpStream *stream;
 
-	if (request->connection == NULL || request->response != NULL ||
+	if (request->connection == NULL || request->response != NULL || request->http->is_stopping ||
 		request->http->nstreams >= HTTP_STREAMS_MAX)
 	{
-		http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "too_much", "Too many streams are open.");
+		http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "too_many_streams", NULL);
 		return NULL;
 	}
 	stream = new_stream(request, closed, arg);

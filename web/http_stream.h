@@ -26,8 +26,8 @@ typedef struct HttpStream HttpStream;
 typedef void (*HttpStreamClosed) (void *arg);
 
 /*
- * Answers the request with a stream.  Returns NULL if there are too many, with the
- * answer 503, or if the client has gone.
+ * Answers the request with a stream.  Returns NULL if there are too many or the server
+ * stops, with the answer 503, or if the client has gone.
  */
 extern HttpStream *http_stream_open(HttpRequest *request, HttpStreamClosed closed, void *arg);
 

@@ -23,6 +23,7 @@
 #include "web/api/api_params.h"
 #include "web/api/api_self.h"
 #include "web/api/api_sql.h"
+#include "web/api/api_stream.h"
 #include "web/api/openapi.h"
 #include "web/pool.h"
 
@@ -45,6 +46,8 @@ struct Api
 	Pool	   *reads;
 	Pool	   *writes;
 	ApiCache   *cache;
+	ApiStreams *streams;
+	struct Served *watching;	/* its statement is a look for all streams */
 	Trouble		trouble;		/* failures of calls, for the log */
 	Served	   *served;
 	int			nserved;
@@ -55,7 +58,8 @@ struct Api
 typedef struct Asking
 {
 	Served	   *served;
-	HttpRequest *request;		/* NULL: the answer is for the entry */
+	HttpRequest *request;		/* NULL: the answer is for the entry, or for
+								 * all streams */
 	ApiEntry   *entry;
 	char	   *role;			/* role of the database */
 	char	   *setting;		/* the parameter of set_up */
@@ -113,7 +117,10 @@ end_asking(Asking *asking, ApiAnswer *answer, int64 size)
 		api_cache_settle(asking->entry, answer, size);
 	else
 	{
-		api_answer_send(answer, asking->request);
+		if (asking->request != NULL)
+			api_answer_send(answer, asking->request);
+		else
+			api_streams_fail(asking->served->api->streams, answer);
 		api_answer_free(answer);
 	}
 	free_asking(asking);
@@ -173,6 +180,12 @@ on_result(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 
 	if (!has_result(asking, outcome, result, why))
 		return;
+	if (asking->served->route->is_stream)
+	{
+		api_streams_take(asking->served->api->streams, result);
+		free_asking(asking);
+		return;
+	}
 	answer = api_answer_of_result(asking->served->route, result);
 	end_asking(asking, answer, answer->type == NULL ? PQgetlength(result, 0, PQfnumber(result, "body")) : -1);
 }
@@ -236,7 +249,7 @@ ask(Served *served, HttpRequest *request, ApiEntry *entry, const Person *person,
 	Asking	   *asking = palloc0(sizeof(Asking));
 
 	asking->served = served;
-	asking->request = entry == NULL ? request : NULL;
+	asking->request = request;
 	asking->entry = entry;
 	asking->role = pstrdup(role_of(person, served->route));
 	asking->setting = make_setting(served, person);
@@ -275,8 +288,21 @@ answer_from_memory(Served *served, HttpRequest *request, const Person *person, A
 	ApiEntry   *entry = api_cache_ask(served->api->cache, key, served->route->cache_us, request);
 
 	if (entry != NULL)
-		ask(served, request, entry, person, values);
+		ask(served, NULL, entry, person, values);
 	pfree(key);
+}
+
+/* See ApiStreamLook.  The server itself asks, as a viewer. */
+static void
+look(void *arg, const char *ids)
+{
+	Api		   *api = arg;
+	char	   *roles[] = {"viewer", NULL};
+	Person		person = {.name = "twtasks-web"};
+	ApiValues	values = {.n = 1, .values = {pstrdup(ids)}};
+
+	person_add_roles(&person, roles);
+	ask(api->watching, NULL, NULL, &person, &values);
 }
 
 /* Returns NULL after an answer, if the person is not known or may not ask. */
@@ -321,7 +347,9 @@ serve(void *arg, HttpRequest *request)
 	else
 	{
 		api_self_fill(served->route, served->api->config, person, &values);
-		if (served->route->cache_us > 0)
+		if (served->route->is_stream)
+			api_streams_open(served->api->streams, request, person->name, values.values[0]);
+		else if (served->route->cache_us > 0)
 			answer_from_memory(served, request, person, &values);
 		else
 			ask(served, request, NULL, person, &values);
@@ -353,6 +381,8 @@ add_route(Api *api, Served *served, const ApiRoute *route, Http *http)
 	served->statement = make_statement(route->name);
 	served->alone = make_statement(route->alone);
 	served->statement.extension = route->extension;
+	if (route->is_stream)
+		api->watching = served;
 	served->http = (HttpRoute)
 	{
 		.method = route->method, .path = api_route_pattern(route), .serve = serve, .judge = judge
@@ -385,6 +415,7 @@ api_open(Loop *loop, const char *postgres, const ManageConfig *config, const Per
 	api->reads = pool_new(loop, reads, "read", config->sessions);
 	api->writes = pool_new(loop, postgres, "change", config->sessions);
 	api->cache = api_cache_new(loop);
+	api->streams = api_streams_new(loop, api->cache, look, api);
 	http_set_refusal(http, API_ROOT, api_refuse);
 	add_routes(api, http);
 	api->openapi = openapi_open(http);
@@ -414,6 +445,7 @@ api_write_counts(const Api *api, StringInfo out)
 	write_count(out, "web_memory_computed_total", "Answers that the database computed for memory.", counts.computed);
 	write_count(out, "web_memory_answers", "Answers in memory.", counts.entries);
 	write_count(out, "web_memory_bytes", "Bytes of the answers in memory.", counts.bytes);
+	write_count(out, "web_streams", "Clients that are told of changes, by GET /api/v1/stream.", api_streams_count(api->streams));
 }
 
 void
@@ -428,6 +460,7 @@ void
 api_close(Api *api)
 {
 	openapi_close(api->openapi);
+	api_streams_free(api->streams);
 	for (int i = 0; i < api->nserved; i++)
 		pfree(unconstify(char *, api->served[i].http.path));
 	pfree(api->served);

@@ -23,6 +23,7 @@ struct ApiEntry
 	ApiAnswer  *answer;			/* NULL: none yet, or a problem */
 	int64		bytes;
 	bool		is_computing;
+	bool		is_forgotten;	/* its key may have another entry by now */
 	slist_head	waiting;
 };
 
@@ -49,7 +50,8 @@ static void
 drop_entry(ApiEntry *entry)
 {
 	Assert(!entry->is_computing);
-	map_remove(entry->cache->entries, entry->key);
+	if (!entry->is_forgotten)
+		map_remove(entry->cache->entries, entry->key);
 	dlist_delete(&entry->node);
 	entry->cache->counts.bytes -= entry->bytes;
 	api_answer_free(entry->answer);
@@ -160,14 +162,43 @@ api_cache_settle(ApiEntry *entry, ApiAnswer *answer, int64 size)
 		api_answer_send(answer, waiting->request);
 		pfree(waiting);
 	}
-	if (size >= 0)
+	if (size >= 0 && !entry->is_forgotten)
 	{
 		keep(entry, answer, size);
 		return;
 	}
 	api_answer_free(answer);
-	if (entry->answer == NULL)
+	if (entry->answer == NULL || entry->is_forgotten)
 		drop_entry(entry);
+}
+
+static bool
+is_of_route(const ApiEntry *entry, const char *route)
+{
+	size_t		len = strlen(route);
+
+	return strncmp(entry->key, route, len) == 0 && entry->key[len] == ' ';
+}
+
+void
+api_cache_forget(ApiCache *cache, const char *route)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &cache->order)
+	{
+		ApiEntry   *entry = dlist_container(ApiEntry, node, iter.cur);
+
+		if (entry->is_forgotten || !is_of_route(entry, route))
+			continue;
+		if (!entry->is_computing)
+			drop_entry(entry);
+		else
+		{
+			map_remove(cache->entries, entry->key);
+			entry->is_forgotten = true;
+		}
+	}
 }
 
 ApiCacheCounts

@@ -58,6 +58,12 @@ extern ApiEntry *api_cache_ask(ApiCache *cache, const char *key, int64 fresh_us,
 /* Takes the answer.  size: the bytes of its body; -1: it is a problem. */
 extern void api_cache_settle(ApiEntry *entry, ApiAnswer *answer, int64 size);
 
+/*
+ * Drops the answers of a route, which the key begins with.  Requests that wait get theirs;
+ * later ones have it computed anew.
+ */
+extern void api_cache_forget(ApiCache *cache, const char *route);
+
 extern ApiCacheCounts api_cache_counts(const ApiCache *cache);
 
 #endif							/* TWT_API_CACHE_H */

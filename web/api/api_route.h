@@ -56,6 +56,7 @@ typedef enum ApiType
 	API_INTERVAL,				/* as PostgreSQL takes it */
 	API_WORDS,					/* a,b in a query, ["a", "b"] in a body; max:
 								 * their number; 0: 100 */
+	API_UUIDS,					/* the same, of UUIDs */
 	API_JSON					/* any value, with its digits as they are */
 } ApiType;
 
@@ -81,7 +82,8 @@ typedef struct ApiRoute
 	const char *help;
 	const ApiParam *params;
 	int			nparams;
-	const char *schema;			/* its answer, in web/api/schemas*.json */
+	const char *schema;			/* its answer, in web/api/schemas*.json; NULL:
+								 * a stream */
 	int64		cache_us;		/* one answer serves so long all who may ask */
 
 	/*
@@ -96,6 +98,12 @@ typedef struct ApiRoute
 	 * the same.
 	 */
 	const char *alone;
+
+	/*
+	 * The answer is a stream, and its statement serves all streams: see
+	 * api_stream.h.
+	 */
+	bool		is_stream;
 
 	/* The statement of a new object: the answer has status 201. */
 	bool		creates;

@@ -65,6 +65,36 @@ judge_uuid(const char *value)
 		pstrdup("must be a UUID");
 }
 
+/* Replaces the ids by an array of them as the database writes it. */
+static char *
+judge_uuids(const ApiParam *param, char **value)
+{
+	size_t		max = param->max > 0 ? param->max : API_WORDS_MAX;
+	size_t		n = 0;
+	StringInfoData out;
+
+	initStringInfo(&out);
+	for (const char *at = *value; n <= max; at += TASK_ID_TEXT + 1)
+	{
+		uint8		id[TASK_ID_BYTES];
+		char		text[TASK_ID_TEXT + 1] = "";
+
+		if (strcspn(at, ",") != TASK_ID_TEXT || !trigger_id_parse(at, id))
+			break;
+		trigger_id_text(id, text);
+		appendStringInfo(&out, "%s%s", n++ == 0 ? "{" : ",", text);
+		if (at[TASK_ID_TEXT] == '\0' && n <= max)
+		{
+			appendStringInfoChar(&out, '}');
+			pfree(*value);
+			*value = out.data;
+			return NULL;
+		}
+	}
+	pfree(out.data);
+	return psprintf("must be a list of at most %zu UUIDs", max);
+}
+
 static char *
 judge_time(const char *value)
 {
@@ -237,6 +267,8 @@ api_value_judge(const ApiParam *param, char **value)
 			return judge_interval(*value);
 		case API_WORDS:
 			return judge_words(param, value);
+		case API_UUIDS:
+			return judge_uuids(param, value);
 		case API_JSON:
 			return judge_json(*value);
 	}

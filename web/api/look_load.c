@@ -1,5 +1,6 @@
 #include "base/port.h"
 
+#include "web/api/api_stream.h"
 #include "web/api/look.h"
 
 #define TYPE {"type", API_PATH, API_TEXT, true, "The type"}
@@ -12,10 +13,18 @@ static const ApiParam types_params[] = {
 
 static const ApiParam type_params[] = {TYPE};
 
+static const ApiParam stream_params[] = {
+	{"task", API_QUERY, API_UUIDS, false, "Tasks whose changes are told", .max = API_STREAM_TASKS},
+};
+
 static const ApiRoute routes[] = {
 	{
 		"GET", "/overview", API_VIEWER, "overview", "All that the first page shows.",
 		.schema = "Overview", .cache_us = 2000000
+	},
+	{
+		"GET", "/stream", API_VIEWER, "stream", "Server-sent events: which answers have changed.  An event \"overview\" is about GET /overview, an event \"task\" about the task that its data names.",
+		.params = stream_params, .nparams = lengthof(stream_params), .is_stream = true
 	},
 	{
 		"GET", "/types", API_VIEWER, "types", "Types with live tasks or tries in the last ten minutes, by name.",

@@ -7,7 +7,7 @@
 static const char *const statuses[] = {"WAITING", "SUBMITTED", "PROCESSING", "ERROR", "HELD", "DONE", "FAILED", "CANCELLED", NULL};
 
 static const ApiParam tasks_params[] = {
-	{"id", API_QUERY, API_WORDS, false, "Only these tasks; all other parameters count for nothing", .max = 200},
+	{"id", API_QUERY, API_UUIDS, false, "Only these tasks; all other parameters count for nothing", .max = 200},
 	{"status", API_QUERY, API_WORDS, false, "Any of these", .words = statuses},
 	{"type", API_QUERY, API_TEXT, false, "A type, or the beginning of types and a *"},
 	{"bucket", API_QUERY, API_TEXT},

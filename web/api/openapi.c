@@ -82,6 +82,7 @@ static json_t *
 success(const ApiRoute *route)
 {
 	return json_pack("{s:s,s:o}", "description", route->help, "content",
+					 route->is_stream ? content("text/event-stream", json_pack("{s:s}", "type", "string")) :
 					 content("application/json", reference("schemas", route->schema)));
 }
 
@@ -91,7 +92,7 @@ responses_of(const ApiRoute *route)
 	json_t	   *responses = json_object();
 
 	set_status(responses, route->creates ? MHD_HTTP_CREATED : MHD_HTTP_OK, success(route));
-	if (is_read(route))
+	if (is_read(route) && !route->is_stream)
 		set_status(responses, MHD_HTTP_NOT_MODIFIED, reference("responses", "NotModified"));
 	for (size_t i = 0; i < lengthof(answers); i++)
 		if (is_read(route) ? answers[i].is_of_reads : answers[i].is_of_changes)

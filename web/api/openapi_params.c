@@ -28,15 +28,21 @@ text_schema(const ApiParam *param)
 }
 
 static json_t *
-words_schema(const ApiParam *param)
+uuid_schema(void)
 {
-	json_t	   *word = json_pack("{s:s}", "type", "string");
+	return json_pack("{s:s,s:s}", "type", "string", "format", "uuid");
+}
+
+static json_t *
+list_schema(const ApiParam *param)
+{
+	json_t	   *word = param->type == API_UUIDS ? uuid_schema() : json_pack("{s:s}", "type", "string");
 
 	if (param->words != NULL)
 		(void) json_object_set_new(word, "enum", word_list(param->words));
-	else
+	else if (param->type == API_WORDS)
 		(void) json_object_set_new(word, "maxLength", json_integer(API_TEXT_MAX));
-	return json_pack("{s:s,s:o,s:I,s:I}", "type", "array", "items", word, "minItems", (json_int_t) param->is_required,
+	return json_pack("{s:s,s:o,s:I,s:I}", "type", "array", "items", word, "minItems", (json_int_t) (param->is_required || param->type == API_UUIDS),
 					 "maxItems", (json_int_t) (param->max > 0 ? param->max : API_WORDS_MAX));
 }
 
@@ -67,7 +73,7 @@ schema_of_type(const ApiParam *param)
 	switch (param->type)
 	{
 		case API_UUID:
-			return json_pack("{s:s,s:s}", "type", "string", "format", "uuid");
+			return uuid_schema();
 		case API_INTEGER:
 			return number_schema(param, "integer");
 		case API_NUMBER:
@@ -79,7 +85,8 @@ schema_of_type(const ApiParam *param)
 		case API_INTERVAL:
 			return json_pack("{s:s,s:i,s:i}", "type", "string", "minLength", 1, "maxLength", API_INTERVAL_MAX);
 		case API_WORDS:
-			return words_schema(param);
+		case API_UUIDS:
+			return list_schema(param);
 		case API_JSON:
 			return json_object();
 		case API_TEXT:
@@ -104,7 +111,7 @@ parameter(const ApiParam *param)
 		(void) json_object_set_new(object, "content", json_pack("{s:{s:o}}", "application/json", "schema", schema));
 	else
 		(void) json_object_set_new(object, "schema", schema);
-	if (param->type == API_WORDS)
+	if (param->type == API_WORDS || param->type == API_UUIDS)
 		(void) json_object_set_new(object, "explode", json_false());
 	return object;
 }

@@ -30,6 +30,8 @@ static const Problem problems[] = {
 	"The log of twtasks-web has the message of the database.", .is_logged = true},
 	{"not_installed", "not-installed", MHD_HTTP_NOT_IMPLEMENTED, "The database lacks an extension that this route needs",
 	"Or the extension has an older version."},
+	{"too_many_streams", "too-many-streams", MHD_HTTP_SERVICE_UNAVAILABLE, "Too many streams are open",
+	"Ask for answers again and again in place of the stream."},
 	{"too_much", "too-much", MHD_HTTP_SERVICE_UNAVAILABLE, "The answer takes too long",
 	"Ask for less; nothing has changed.", .is_logged = true},
 	{"unavailable", "unavailable", MHD_HTTP_SERVICE_UNAVAILABLE, "The database gives no answer now", .is_logged = true},

@@ -47,7 +47,8 @@ sub write_tokens
 	return $path;
 }
 
-# The answer to a request: its status, its body decoded, and all of it.  Options:
+# The answer to a request: its status, its body decoded, and all of it; of a stream, its
+# begin with an event.  Options:
 #	token, headers, body (data to encode, or text), from (an address of ours)
 sub ask
 {
@@ -57,11 +58,25 @@ sub ask
 		$options{token} ? (Authorization => "Bearer $options{token}") : (),
 		%{ $options{headers} || {} });
 	my $content = ref $options{body} ? encode_json($options{body}) : $options{body};
+	my $stream;
+	my $text = '';
+	my $take = sub {
+		my ($chunk, $begun) = @_;
+
+		$text .= $chunk;
+		return if ($begun->{headers}{'content-type'} // '') ne 'text/event-stream' || $text !~ /^event: /m;
+		$stream = $begun;
+		die "a stream has no end\n";
+	};
 	my $answer =
 	  HTTP::Tiny->new(timeout => 180, local_address => $options{from})->request(
 		$method,
 		"http://$self->{config}{listen}$path",
-		{ headers => \%headers, content => $content // '' });
+		{ headers => \%headers, content => $content // '', data_callback => $take });
+
+	# Only answers of success go to the callback.
+	$answer = $stream // $answer;
+	$answer->{content} = $text if $answer->{status} =~ /^2/;
 
 	return ($answer->{status}, eval { decode_json($answer->{content}) } // {}, $answer);
 }

@@ -220,6 +220,30 @@ test_bound(void **state)
 	pfree(large);
 }
 
+/* An answer that was under way goes to those who wait, and to nobody else. */
+static void
+test_forgotten(void **state)
+{
+	HttpRequest requests[5] = {0};
+	ApiEntry   *entry;
+
+	settle(expect_miss("overview viewer", &requests[0]), "one");
+	settle(expect_miss("overviews viewer", &requests[1]), "other");
+	api_cache_forget(cache, "overview");
+	expect_hit("overviews viewer", "other");
+	entry = expect_miss("overview viewer", &requests[2]);
+	api_cache_forget(cache, "overview");
+	settle(expect_miss("overview viewer", &requests[3]), "three");
+	settle(entry, "two");
+	assert_string_equal(requests[2].text, "two");
+	expect_hit("overview viewer", "three");
+	assert_int_equal(api_cache_counts(cache).entries, 2);
+	entry = expect_miss("types viewer", &requests[4]);
+	api_cache_forget(cache, "types");
+	fail_entry(entry);
+	assert_int_equal(api_cache_counts(cache).entries, 2);
+}
+
 int
 main(void)
 {
@@ -229,6 +253,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_old, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_problems, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_forgotten, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,161 @@
+# 156_api_stream.pl -- GET /stream: it tells which tasks, and that the first page, have
+# changed, and no more; fifty streams cost the statements of one; a change is in memory
+# no longer when it is told.
+
+use strict;
+use warnings FATAL => 'all';
+
+use IO::Socket::INET;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+use TwTasks::Api;
+use TwTasks::Cluster;
+use TwTasks::Wait;
+
+use constant VIEWERS => 50;
+use constant PERIOD => 2;				# seconds: API_STREAM_LOOK_US
+use constant OF_ONE => 8;				# API_STREAMS_OF_ONE
+use constant CANARY => 'canary-19d2';
+
+$TwTasks::Api::people{paul} = 'payload';
+$TwTasks::Api::people{"viewer$_"} = 'viewer' foreach 1 .. VIEWERS;
+
+my $node = TwTasks::Cluster->create('main', conf => { log_statement => 'all' });
+my $web = TwTasks::Api->start($node, 'web', connections_per_address => 100);
+my @ids = map { $node->add_task('STREAM', data => '{"secret": "' . CANARY . '"}', run_after => '2100-01-01') } 1 .. 2;
+
+# A stream of a person; [socket, what it got].
+sub stream
+{
+	my ($person, @tasks) = @_;
+	my $socket = IO::Socket::INET->new($web->{config}{listen}) or die "could not connect: $!";
+	my $query = @tasks ? '?task=' . join ',', @tasks : '';
+
+	$socket->blocking(0);
+	syswrite $socket, "GET /api/v1/stream$query HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer $web->{api_tokens}{$person}\r\n\r\n";
+	return { socket => $socket, text => '' };
+}
+
+# Reads what there is; returns whether the stream has ended.
+sub take
+{
+	my ($stream) = @_;
+	my $got;
+
+	1 while $got = sysread $stream->{socket}, $stream->{text}, 65536, length $stream->{text};
+	return defined $got || !$!{EAGAIN} || $stream->{text} =~ /\r\n0\r\n\r\n$/;
+}
+
+# How many such events it had.
+sub count_events
+{
+	my ($stream, $event, $data) = @_;
+
+	take($stream);
+	return scalar(() = $stream->{text} =~ /^event: $event\ndata: $data\n\n/mg);
+}
+
+sub wait_event
+{
+	my ($name, $stream, $n, $event, $data) = @_;
+
+	wait_ok(sub { count_events($stream, $event, $data) >= $n }, $name);
+}
+
+# ---- who may ask, and for what ----
+
+is(($web->call(undef, 'GET', '/stream'))[0], 401, 'nobody');
+is(($web->call('paul', 'GET', '/stream'))[0], 403, 'no viewer');
+is(($web->call('vera', 'GET', '/stream?task=1'))[0], 400, 'no id');
+is(($web->call('vera', 'GET', "/stream?task=$ids[0],"))[0], 400, 'an id is missing');
+is(($web->call('vera', 'GET', '/stream?task=' . join ',', ($ids[0]) x 21))[0], 400, 'too many tasks');
+is(($web->call('vera', 'GET', '/stream?tasks=1'))[0], 400, 'another parameter');
+
+# ---- changes ----
+
+my $first = stream('vera', uc $ids[0], $ids[1]);
+my $other = stream('otto');
+
+wait_event('a stream begins with all its names', $first, 1, 'task', $_) foreach @ids;
+wait_event('... also with the first page', $first, 1, 'overview', 'changed');
+wait_event('... which each stream has', $other, 1, 'overview', 'changed');
+like($first->{text}, qr{^HTTP/1.1 200 .*\r\nContent-Type: text/event-stream\r\n}s, '... as server-sent events');
+
+$node->value("SELECT twtasks.hold_task('$ids[0]', 0, 'test')");
+wait_event('a task that has changed', $first, 2, 'task', $ids[0]);
+is(count_events($first, 'task', $ids[1]), 1, '... and no other one');
+is(count_events($other, 'task', '.*'), 0, '... is told to those who asked');
+
+# The answer in memory is fresh for two seconds, but the change is not in it.  A look that
+# began before the change may tell of something else.
+my $attempts = 0;
+
+once_ok(
+	sub {
+		my $type = 'PAUSED' . ++$attempts;
+		my $n = count_events($other, 'overview', 'changed');
+
+		$web->call('otto', 'GET', '/overview');
+		$node->value("SELECT twtasks.pause_type('$type', 'test')");
+		wait_for(sub { count_events($other, 'overview', 'changed') > $n }, 'an event');
+		return ($web->call('otto', 'GET', '/overview'))[2]{content} =~ /$type/;
+	},
+	'the first page has what the event told of');
+
+# ---- many ----
+
+# Looks at the database, as the server logged them.
+sub looks
+{
+	return scalar(() = PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /twtasks-web read LOG:  execute <unnamed>: -- One row for each name/g);
+}
+my ($before, $began) = (looks(), time);
+my @many = map { stream("viewer$_", $ids[1]) } 1 .. VIEWERS;
+
+wait_ok(sub { VIEWERS == grep { count_events($_, 'task', $ids[1]) == 1 } @many }, 'many streams begin');
+$node->value("SELECT twtasks.hold_task('$ids[1]', 0, 'test')");
+wait_ok(sub { VIEWERS == grep { count_events($_, 'task', $ids[1]) == 2 } @many }, '... and hear of a change');
+my $looks = looks() - $before;
+
+cmp_ok($looks, '>', 0, '... by looks at the database');
+cmp_ok($looks, '<=', 2 + (time - $began) / PERIOD, '... of which there are as many as for one');
+unlike(join('', map { $_->{text} } $first, $other, @many), qr/@{[ CANARY ]}|STREAM|HELD/, 'a stream has names alone');
+like((($web->ask('GET', '/metrics'))[2]{content}), qr/^twtasks_web_streams @{[ VIEWERS + 2 ]}$/m, 'the metrics count them');
+
+# ---- too many ----
+
+my @own = map { stream('vera') } 2 .. OF_ONE;
+
+wait_event('a person has several streams', $own[-1], 1, 'overview', 'changed');
+is(take($first), '', '... the first of them goes on');
+push @own, stream('vera');
+wait_ok(sub { take($first) }, '... and one more ends the oldest');
+wait_event('... and begins', $own[-1], 1, 'overview', 'changed');
+is(scalar(grep { take($_) } @own), 0, '... beside the others');
+
+my @more = map { stream('otto') } 1 .. 6;
+
+wait_ok(sub { take($_) foreach @more; 1 == grep { $_->{text} =~ m{^HTTP/1.1 503 .*/problems/too-many-streams}s } @more }, 'the server has 64 streams at most');
+
+# ---- the end ----
+
+$web->signal('HUP');
+wait_ok(sub { take($other) && @own == grep { take($_) } @own }, 'a reload ends all streams, since rights may have changed');
+
+my $last = stream('otto');
+my $locker = $node->session;
+
+wait_event('a client comes back', $last, 1, 'overview', 'changed');
+$locker->query('BEGIN; LOCK TABLE twtasks.policy_audit IN ACCESS EXCLUSIVE MODE');
+wait_ok(sub { take($last) }, 'a look that fails ends the streams');
+is(($web->call('otto', 'GET', '/stream'))[0], 503, '... and the next one has its problem');
+$locker->query('COMMIT');
+wait_ok(sub { ($web->call('otto', 'GET', '/stream'))[0] == 200 }, '... until a look succeeds');
+$last = stream('otto');
+wait_event('a client is there', $last, 1, 'overview', 'changed');
+$web->signal('TERM');
+is($web->wait_for_exit, 0, 'the server ends in order beside a stream');
+ok(take($last), '... which has ended');
+
+done_testing();

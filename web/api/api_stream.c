@@ -1,0 +1,296 @@
+#include "base/port.h"
+
+#include <microhttpd.h>
+
+#include "base/map.h"
+#include "base/task.h"
+#include "lib/ilist.h"
+#include "web/api/api_stream.h"
+#include "web/http_stream.h"
+
+#define OVERVIEW "overview"
+
+typedef struct Stream
+{
+	dlist_node	node;			/* the oldest first */
+	ApiStreams *streams;
+	char	   *person;
+	HttpRequest *request;		/* NULL: it has been answered */
+	HttpStream *http;			/* NULL: not yet */
+	bool		is_looked_at;	/* its names are those of the last look */
+	bool		has_begun;		/* it has told all its names */
+	int			nids;
+	char		(*ids)[TASK_ID_TEXT + 1];
+} Stream;
+
+struct ApiStreams
+{
+	Loop	   *loop;
+	ApiCache   *cache;
+	ApiStreamLook look;
+	void	   *arg;
+	LoopTimer  *timer;			/* the next look */
+	int64		looked_us;		/* the last one began */
+	bool		is_looking;
+	dlist_head	all;
+	int			n;
+	PGresult   *last;			/* rows of the look before; NULL: none */
+	Map		   *states;			/* ... states by name */
+};
+
+/* ---- streams ---- */
+
+static void
+free_stream(Stream *stream)
+{
+	dlist_delete(&stream->node);
+	stream->streams->n--;
+	pfree(stream->person);
+	pfree(stream->ids);
+	pfree(stream);
+}
+
+static void
+on_closed(void *arg)
+{
+	free_stream(arg);
+}
+
+/* Ends a stream; problem: for a client that waits for it. */
+static void
+end_stream(Stream *stream, const ApiAnswer *problem)
+{
+	if (stream->http != NULL)
+		http_stream_close(stream->http);
+	else
+		api_answer_send(problem, stream->request);
+	free_stream(stream);
+}
+
+/* Makes room for one more stream of the person. */
+static void
+end_oldest(ApiStreams *streams, const char *person)
+{
+	Stream	   *oldest = NULL;
+	int			n = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &streams->all)
+	{
+		Stream	   *stream = dlist_container(Stream, node, iter.cur);
+
+		if (strcmp(stream->person, person) != 0)
+			continue;
+		if (n++ == 0)
+			oldest = stream;
+	}
+	if (n >= API_STREAMS_OF_ONE)
+	{
+		ApiAnswer  *problem = api_answer_problem(problem_of("too_many_streams"), NULL, NULL);
+
+		end_stream(oldest, problem);
+		api_answer_free(problem);
+	}
+}
+
+/* Between the braces of the array are ids of one length, with commas. */
+static void
+take_ids(Stream *stream, const char *array)
+{
+	size_t		len = array == NULL ? 0 : strlen(array);
+
+	stream->nids = (int) (len / (TASK_ID_TEXT + 1));
+	stream->ids = palloc0((stream->nids + 1) * sizeof(*stream->ids));
+	for (int i = 0; i < stream->nids; i++)
+		memcpy(stream->ids[i], array + 1 + i * (TASK_ID_TEXT + 1), TASK_ID_TEXT);
+}
+
+/* ---- looks ---- */
+
+static void
+add_ids(StringInfo array, const Stream *stream)
+{
+	for (int i = 0; i < stream->nids; i++)
+		appendStringInfo(array, "%s%s", array->len > 1 ? "," : "", stream->ids[i]);
+}
+
+static void
+look(void *arg)
+{
+	ApiStreams *streams = arg;
+	StringInfoData array;
+	dlist_iter	iter;
+
+	if (streams->n == 0)
+		return;
+	initStringInfo(&array);
+	appendStringInfoChar(&array, '{');
+	dlist_foreach(iter, &streams->all)
+	{
+		Stream	   *stream = dlist_container(Stream, node, iter.cur);
+
+		stream->is_looked_at = true;
+		add_ids(&array, stream);
+	}
+	appendStringInfoChar(&array, '}');
+	streams->looked_us = loop_now_us(streams->loop);
+	streams->is_looking = true;
+	streams->look(streams->arg, array.data);
+	pfree(array.data);
+}
+
+/* However many streams begin, there is one look in a period. */
+static void
+want_look(ApiStreams *streams)
+{
+	int64		next_us = streams->looked_us + API_STREAM_LOOK_US;
+
+	if (!streams->is_looking && streams->n > 0 && !loop_timer_active(streams->timer))
+		loop_timer_start(streams->timer, Max(next_us - loop_now_us(streams->loop), 0));
+}
+
+/* ---- what has changed ---- */
+
+static Map *
+states_of(const PGresult *result)
+{
+	Map		   *states = map_new(0);
+
+	for (int i = 0; i < PQntuples(result); i++)
+		map_set(states, PQgetvalue(result, i, 0), PQgetvalue(result, i, 1));
+	return states;
+}
+
+/* A task that is not there has no state. */
+static bool
+has_changed(const ApiStreams *streams, const Map *states, const char *name)
+{
+	const char *before = map_get(streams->states, name);
+	const char *now = map_get(states, name);
+
+	return before == NULL || now == NULL ? before != now : strcmp(before, now) != 0;
+}
+
+static void
+tell(const Stream *stream, const Map *states)
+{
+	const ApiStreams *streams = stream->streams;
+
+	if (!stream->has_begun || has_changed(streams, states, OVERVIEW))
+		http_stream_send(stream->http, OVERVIEW, "changed");
+	for (int i = 0; i < stream->nids; i++)
+		if (!stream->has_begun || has_changed(streams, states, stream->ids[i]))
+			http_stream_send(stream->http, "task", stream->ids[i]);
+}
+
+/* Returns false if there is no client, or there are too many. */
+static bool
+begin(Stream *stream)
+{
+	HttpRequest *request = stream->request;
+
+	stream->request = NULL;
+	stream->http = http_stream_open(request, on_closed, stream);
+	if (stream->http != NULL)
+		return true;
+	free_stream(stream);
+	return false;
+}
+
+static void
+tell_all(ApiStreams *streams, const Map *states)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &streams->all)
+	{
+		Stream	   *stream = dlist_container(Stream, node, iter.cur);
+
+		if (!stream->is_looked_at || (stream->http == NULL && !begin(stream)))
+			continue;
+		tell(stream, states);
+		stream->has_begun = true;
+	}
+}
+
+static void
+set_states(ApiStreams *streams, PGresult *result, Map *states)
+{
+	map_free(streams->states);
+	PQclear(streams->last);
+	streams->last = result;
+	streams->states = states;
+}
+
+/* ---- the whole ---- */
+
+ApiStreams *
+api_streams_new(Loop *loop, ApiCache *cache, ApiStreamLook fn, void *arg)
+{
+	ApiStreams *streams = palloc0(sizeof(ApiStreams));
+
+	streams->loop = loop;
+	streams->cache = cache;
+	streams->look = fn;
+	streams->arg = arg;
+	streams->timer = loop_timer_new(loop, look, streams);
+	streams->looked_us = loop_now_us(loop) - API_STREAM_LOOK_US;
+	streams->states = map_new(0);
+	dlist_init(&streams->all);
+	return streams;
+}
+
+void
+api_streams_free(ApiStreams *streams)
+{
+	Assert(streams->n == 0);
+	loop_timer_free(streams->timer);
+	map_free(streams->states);
+	PQclear(streams->last);
+	pfree(streams);
+}
+
+void
+api_streams_open(ApiStreams *streams, HttpRequest *request, const char *person, const char *ids)
+{
+	Stream	   *stream = palloc0(sizeof(Stream));
+
+	end_oldest(streams, person);
+	stream->streams = streams;
+	stream->person = pstrdup(person);
+	stream->request = request;
+	take_ids(stream, ids);
+	dlist_push_tail(&streams->all, &stream->node);
+	streams->n++;
+	want_look(streams);
+}
+
+void
+api_streams_take(ApiStreams *streams, const PGresult *result)
+{
+	PGresult   *copy = PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+	Map		   *states = states_of(copy);
+
+	streams->is_looking = false;
+	if (has_changed(streams, states, OVERVIEW))
+		api_cache_forget(streams->cache, OVERVIEW);
+	tell_all(streams, states);
+	set_states(streams, copy, states);
+	want_look(streams);
+}
+
+void
+api_streams_fail(ApiStreams *streams, const ApiAnswer *problem)
+{
+	dlist_mutable_iter iter;
+
+	streams->is_looking = false;
+	dlist_foreach_modify(iter, &streams->all)
+		end_stream(dlist_container(Stream, node, iter.cur), problem);
+}
+
+int
+api_streams_count(const ApiStreams *streams)
+{
+	return streams->n;
+}
