@@ -245,9 +245,14 @@ sub term_ok
 sub size_ok
 {
 	my ($self, @files) = @_;
-	my $lines = grep { /\S/ } map { split /\n/, PostgreSQL::Test::Utils::slurp_file($_) } @files;
 
-	return cmp_ok($lines, '<=', 100, 'the helper has at most 100 lines');
+	foreach my $file (@files)
+	{
+		my $lines = grep { /\S/ } split /\n/, PostgreSQL::Test::Utils::slurp_file($file);
+
+		cmp_ok($lines, '<=', 100, ($file =~ s{.*/}{}r) . ' has at most 100 lines');
+	}
+	return;
 }
 
 sub claims_ok

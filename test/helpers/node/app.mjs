@@ -1,0 +1,54 @@
+// An application with the helper for Node: TwTasks/Helper.pm says what it is told.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { add, run, testing, work } from "../../../helpers/node/index.js";
+
+const pg = createRequire(process.env.SHOP_PACKAGES + "/")("pg");
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
+const handlers = {
+  "DELIVER|*": () => assert.fail("another handler names the type exactly"),
+  "DELIVER|BIKE": async (task) => {
+    await pool.query("INSERT INTO deliveries VALUES ($1, $2)", [task.data.name, task.tries]);
+    await pool.query("SELECT pg_advisory_xact_lock_shared(1)");
+    if (task.data.name.startsWith("fail") && task.tries === 1) throw new Error("no van");
+  },
+};
+
+async function order(name, options) {
+  const client = await pool.connect();
+  try {
+    await client.query("BEGIN");
+    await client.query("INSERT INTO orders VALUES ($1)", [name]);
+    const added = await add(client, "DELIVER|BIKE", { name }, options);
+    if (word === "rollback") throw new Error("no bike");
+    await client.query("COMMIT");
+    return added;
+  } catch (error) {
+    await client.query("ROLLBACK");
+    if (error.message !== "no bike") throw error;
+  } finally {
+    client.release();
+  }
+}
+
+async function main() {
+  for (const name of names) {
+    if (word === "add") assert.equal((await order(name)).result, "added");
+    else if (word === "rollback") await order(name);
+    else if (word === "options") await order(name, { key: name, priority: 2, run_after: new Date("2100-01-01") });
+    else if (word === "test")
+      await testing(async (added) => {
+        await order(name);
+        assert.deepEqual(added, [{ type: "DELIVER|BIKE", data: { name } }]);
+        await run(handlers, { ...added[0], tries: 2 });
+      });
+  }
+  await pool.end();
+}
+
+const [word, ...names] = process.argv.slice(2);
+if (word === "work") {
+  work(handlers);
+  console.log("the worker runs"); // goes to the log
+} else await main();

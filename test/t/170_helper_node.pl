@@ -1,0 +1,18 @@
+# 170_helper_node.pl -- the helper for Node keeps its promises with pg.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Helper;
+
+my $packages = TwTasks::Helper::packages('node');
+my ($code, $application) = TwTasks::Helper::paths('helpers/node', 'test/helpers/node/app.mjs');
+my $helper = TwTasks::Helper->start(
+	argv => [ '/usr/bin/node', $application ],
+	env => { SHOP_PACKAGES => $packages },
+	types => ['DELIVER|*']);
+
+$helper->claims_ok("$code/index.js");
+
+done_testing();
