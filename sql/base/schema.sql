@@ -72,7 +72,8 @@ CREATE TABLE twtasks.finished_task (
 	context			jsonb,							-- As in twtasks.task
 	added_by		text COLLATE "C",				-- As in twtasks.task
 	message			text,							-- DONE: the message of its handler, at most 8,192 characters
-	started			timestamptz						-- Time of the last grab, if the task was running when it ended; else NULL
+	started			timestamptz,					-- Time of the last grab, if the task was running when it ended; else NULL
+	outcome			jsonb							-- Given by its handler besides the result; NULL: nothing, or not kept, as its data
 ) PARTITION BY RANGE (state_time);
 
 /*

@@ -95,7 +95,7 @@ BEGIN
 	ALTER INDEX IF EXISTS twtasks.finished_task_default_id RENAME TO finished_task_other_id;
 END $$;
 
-ALTER TABLE twtasks.finished_task ADD COLUMN started timestamptz;
+ALTER TABLE twtasks.finished_task ADD COLUMN started timestamptz, ADD COLUMN outcome jsonb;
 
 /* Tables of the type get the attribute, too. */
 ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;

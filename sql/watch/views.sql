@@ -36,7 +36,8 @@ COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without their da
 /* A view does not change the current user, so these are the caller's roles. */
 CREATE VIEW twtasks.own_tasks WITH (security_barrier) AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
-		   t.created, t.state_time, t.next_event_time, t.expires, t.tries, t.key, t.error, t.added_by, t.message
+		   t.created, t.state_time, t.next_event_time, t.expires, t.tries, t.key, t.error, t.added_by, t.message,
+		   (SELECT f.outcome FROM twtasks.finished_task f WHERE f.id = t.id AND f.state_time = t.state_time) AS outcome
 	FROM twtasks.tasks t
 	WHERE t.added_by = ANY (ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r
 								  WHERE pg_catalog.pg_has_role(r.oid, 'USAGE')));

@@ -121,7 +121,7 @@ keep_row(Finish *finish, const Try *try, TupleTableSlot *row, const Ending *endi
 		row->tts_isnull[TASK_DATA - 1] = row->tts_isnull[TASK_PAYLOAD - 1] = true;
 	if (finish->history == NULL)
 		finish->history = history_open(finish->call->now);
-	history_add(finish->history, row, ending);
+	history_add(finish->history, row, ending, rule == DONE_KEEP ? try->outcome : NULL);
 }
 
 static Ending

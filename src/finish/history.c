@@ -48,6 +48,7 @@ typedef enum FinishedColumn
 	FINISHED_ADDED_BY,
 	FINISHED_MESSAGE,
 	FINISHED_STARTED,
+	FINISHED_OUTCOME,
 	FINISHED_COLUMNS
 } FinishedColumn;
 
@@ -71,7 +72,8 @@ static const ShapeColumn finished_columns[FINISHED_COLUMNS] = {
 	{"context", JSONBOID, .is_optional = true},
 	{"added_by", TEXTOID, .is_optional = true},
 	{"message", TEXTOID, .is_optional = true},
-	{"started", TIMESTAMPTZOID, .is_optional = true, .may_lack = true}
+	{"started", TIMESTAMPTZOID, .is_optional = true, .may_lack = true},
+	{"outcome", JSONBOID, .is_optional = true, .may_lack = true}
 };
 
 static const Shape finished_shape = SHAPE("finished_task", finished_columns);
@@ -188,7 +190,7 @@ put(History *history, FinishedColumn column, Datum value, bool isnull)
 }
 
 void
-history_add(History *history, TupleTableSlot *task, const Ending *ending)
+history_add(History *history, TupleTableSlot *task, const Ending *ending, Jsonb *outcome)
 {
 	for (size_t i = 0; i < lengthof(carried); i++)
 		put(history, carried[i].to, row_value(task, carried[i].from), row_null(task, carried[i].from));
@@ -202,6 +204,7 @@ history_add(History *history, TupleTableSlot *task, const Ending *ending)
 	/* Only while a task runs does its row tell when its last grab was. */
 	put(history, FINISHED_STARTED, row_value(task, TASK_STATE_TIME),
 		DatumGetObjectId(row_value(task, TASK_STATUS)) != history->processing);
+	put(history, FINISHED_OUTCOME, PointerGetDatum(outcome), outcome == NULL);
 	append_row(history->append, history->values, history->nulls);
 }
 

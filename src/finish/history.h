@@ -12,6 +12,7 @@
 
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
+#include "utils/jsonb.h"
 
 typedef struct History History;
 
@@ -31,8 +32,11 @@ typedef struct Ending
  */
 extern History *history_open(TimestampTz at);
 
-/* Adds a row of twtasks.task that has ended; all its columns must be deformed. */
-extern void history_add(History *history, TupleTableSlot *task, const Ending *ending);
+/*
+ * Adds a row of twtasks.task that has ended; all its columns must be deformed.
+ * outcome NULL: none is kept.
+ */
+extern void history_add(History *history, TupleTableSlot *task, const Ending *ending, Jsonb *outcome);
 
 /* Lets statements see the added rows.  Triggers fire when the history is closed. */
 extern void history_flush(History *history);
