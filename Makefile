@@ -21,7 +21,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives bench bench-peers bench-schedule bench-views bench-api bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -171,11 +171,14 @@ bench-what-if: install ## measures what_if_limit() against what happens
 bench-attempts: install ## measures what a try costs the server, by its result
 	@bench/attempts
 
-bench-burn-pair: install ## measures burn-downs of two builds or configurations in pairs
+bench-burn-pair: install ## measures burn-downs of two builds or configurations in pairs, or beside viewers
 	@bench/burn-pair
 
 bench-api: install ## measures one task and the overview of the management API, beside a million tasks
 	@bench/api
+
+bench-pages: install ## measures what people who look at the page cost the database, and how long they wait
+	@bench/pages
 
 bench-counters: sidecar ## measures what the counters of a sidecar cost for each task
 	@bench/counters

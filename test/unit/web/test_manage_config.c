@@ -7,64 +7,11 @@
  */
 #include "base/port.h"
 
-#include "config_text.h"
-#include "web/web_config.h"
+#include "web_config_text.h"
 
 #define OLD_TOKEN "0123456789012345678901234567890123456789abc"
 #define HASH "0e4b324f2be3289313804a4f5f32e26822753f7db985815dafa4932b9ba8f963"
 #define OTHER_HASH "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
-
-static char people[80];
-static char tokens[80];
-
-static void
-write_secret(const char *path, const char *text)
-{
-	int			fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-}
-
-/* In the lines, @ stands for the file of people, and & for the one of tokens. */
-static void *
-read_lines(const char *lines, char **error)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	for (; *lines != '\0'; lines++)
-		if (*lines == '@' || *lines == '&')
-			appendStringInfoString(&text, *lines == '@' ? people : tokens);
-		else
-			appendStringInfoChar(&text, *lines);
-	write_file(text.data, text.len);
-	pfree(text.data);
-	return options_read(&web_config_section, NULL, file, error);
-}
-
-static WebConfig *
-read_web(const char *lines)
-{
-	char	   *error = NULL;
-	WebConfig  *config = read_lines(lines, &error);
-
-	if (config == NULL)
-		fail_msg("refused: %s", error);
-	return config;
-}
-
-static void
-expect_error(const char *expected, const char *lines)
-{
-	char	   *error = NULL;
-
-	assert_null(read_lines(lines, &error));
-	if (strstr(error, expected) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", expected, error);
-	pfree(error);
-}
 
 static void
 test_section(void **state)

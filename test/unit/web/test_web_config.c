@@ -10,51 +10,14 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "config_text.h"
-#include "web/web_config.h"
+#include "web_config_text.h"
 
-static char tokens[80];
 static char clerks[80];
-
-static void
-write_secret(const char *path, const char *text)
-{
-	int			fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-}
 
 static void
 write_tokens(const char *text)
 {
 	write_secret(tokens, text);
-}
-
-static WebConfig *
-read_web(const char *text)
-{
-	char	   *error = NULL;
-	WebConfig  *config;
-
-	write_file(text, strlen(text));
-	config = options_read(&web_config_section, NULL, file, &error);
-	if (config == NULL)
-		fail_msg("refused: %s", error);
-	return config;
-}
-
-static void
-expect_error(const char *expected, const char *text)
-{
-	char	   *error = NULL;
-
-	write_file(text, strlen(text));
-	assert_null(options_read(&web_config_section, NULL, file, &error));
-	if (strstr(error, expected) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", expected, error);
-	pfree(error);
 }
 
 /* A file with a token_file and an address. */
@@ -157,8 +120,6 @@ test_errors(void **state)
 {
 	expect_error("listen: the key is missing", "postgres: dbname=app\n");
 	expect_error("listen: invalid value \"9180\": it must be ADDRESS:PORT", "listen: 9180\n");
-	expect_error("listen: an address that other machines can reach needs a token_file",
-				 "listen: '0.0.0.0:9180'\n");
 	expect_error("handlers: unrecognized key", "listen: localhost:1\nhandlers: []\n");
 	expect_error("token_file: invalid value \"tokens\": the path must be absolute",
 				 "listen: localhost:1\ntoken_file: tokens\n");

@@ -1,0 +1,133 @@
+# BenchWeb.pm -- twtasks-web with its management API beside a private server, for
+# measurements.
+package BenchWeb;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
+use HTTP::Tiny;
+use IO::Socket::INET;
+use POSIX qw(WNOHANG);
+use Time::HiRes qw(sleep);
+
+our @EXPORT_OK = qw(fill load quantile sql start_web);
+
+my $root = dirname(dirname(dirname(__FILE__ =~ m{^/} ? __FILE__ : "./" . __FILE__)));
+my $directory = tempdir(CLEANUP => 1);
+my @started;
+my $owner = $$;
+
+END
+{
+	local $?;
+	$_->stop foreach $$ == $owner ? @started : ();
+}
+
+sub sql
+{
+	open my $out, '-|', 'psql', '-X', '-q', '-At', '-v', 'ON_ERROR_STOP=1', map { ('-c', $_) } @_ or die "psql: $!\n";
+	my $said = join '', readline $out;
+	close $out or die "psql failed\n";
+	chomp $said;
+	return $said;
+}
+
+# Fills the database as bench/large does, unless it is full already.
+sub fill
+{
+	my (%rows) = @_;
+
+	return if sql(q{SELECT count(*) FROM pg_extension WHERE extname = 'twtasks'}) > 0;
+	print STDERR "filling the database\n";
+	sql('CREATE EXTENSION twtasks', 'SELECT twtasks.adopt(NULL, hold => false)');
+	system('psql', '-X', '-q', '-o', '/dev/null', (map { ('-v', "$_=$rows{$_}") } sort keys %rows), '-f', "$root/bench/large.sql") == 0 or die "psql failed\n";
+}
+
+# The path of a file with that text, which nobody else may read.
+sub write_file
+{
+	my ($name, $text) = @_;
+
+	open my $out, '>', "$directory/$name" or die "$name: $!\n";
+	chmod 0600, $out;
+	print $out $text;
+	close $out or die "$name: $!\n";
+	return "$directory/$name";
+}
+
+sub free_port
+{
+	my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "no port: $!\n";
+
+	return $socket->sockport;
+}
+
+# Starts the program, with one token of an operator; further lines are those of manage.
+# It logs in as a role of its own, whose statements can be told from ours.
+sub start_web
+{
+	my (@manage) = @_;
+	my $self = bless { port => free_port() }, __PACKAGE__;
+	my $line = `'$root/web/twtasks-web' --new-token bench operator 2>'$directory/token'`;
+
+	open my $in, '<', "$directory/token" or die "no token: $!\n";
+	chomp($self->{token} = <$in>);
+	sql(q{SELECT 'CREATE ROLE bench_web LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'bench_web')})
+	  && sql('CREATE ROLE bench_web LOGIN', 'GRANT twtasks_web, twtasks_viewer, twtasks_operator TO bench_web');
+	my $people = write_file('people', $line);
+	my $config = write_file('web.yaml', "postgres: \"user=bench_web\"\nlisten: 127.0.0.1:$self->{port}\nconnections_per_address: 256\n"
+		  . "log: {level: error}\nmanage:\n" . join('', map { "  $_\n" } "token_file: $people", @manage));
+
+	$self->{pid} = fork // die "no process: $!\n";
+	exec "$root/web/twtasks-web", '--config', $config or die "twtasks-web: $!\n" unless $self->{pid};
+	push @started, $self;
+	until ($self->client->get("http://127.0.0.1:$self->{port}/health")->{status} =~ /^(?:200|503)$/)
+	{
+		die "twtasks-web has ended\n" if waitpid($self->{pid}, WNOHANG) != 0;
+		sleep 0.05;
+	}
+	return $self;
+}
+
+sub stop
+{
+	my ($self) = @_;
+	my $pid = delete $self->{pid} // return;
+
+	kill 'TERM', $pid;
+	waitpid $pid, 0;
+}
+
+# A client with a connection of its own.
+sub client
+{
+	return HTTP::Tiny->new(keep_alive => 1, timeout => 60);
+}
+
+# Asks; anything but 200 is fatal.
+sub ask
+{
+	my ($self, $client, $path) = @_;
+	my $answer = $client->get("http://127.0.0.1:$self->{port}/api/v1$path", { headers => { Authorization => "Bearer $self->{token}" } });
+
+	die "$path: $answer->{status} $answer->{content}\n" unless $answer->{status} == 200;
+	return $answer->{content};
+}
+
+# The value below which this part of the values lies.
+sub quantile
+{
+	my ($part, @values) = @_;
+
+	return (sort { $a <=> $b } @values)[ $part * $#values ];
+}
+
+# How busy the machine is.
+sub load
+{
+	return join ' ', (split ' ', qx(cat /proc/loadavg))[ 0 .. 2 ];
+}
+
+1;
