@@ -27,7 +27,7 @@ $node->value(q{SELECT twtasks.allow_payload('CARRIED', 'twtasks_payload_viewer')
 
 my $web = TwTasks::Api->start($node, 'web');
 
-# Who may use a route of each role.  "nobody" sends no token, "stray" a wrong one.
+# The persons who may use a route of each role.  "nobody" sends no token, "stray" a wrong one.
 my @people = qw(nobody stray vera otto pia paul olga);
 my %may = (
 	any => [qw(vera otto pia paul olga)],
@@ -165,7 +165,7 @@ my $one = '00000000-0000-4000-8000-000000000004';
 my %routes = (
 	'GET /me' => [ any => '/me' ],
 	(map { ("GET $_" => [ viewer => $_ ]) } qw(/audit /buckets /errors /incidents /kinds /limits /listeners /nodes /overview /pauses /payload-reads
-		  /policies /queues /schedules /silences /streams /stuck /tasks /to-do /types /unknown)),
+		  /policies /queues /schedules /silences /stream /streams /stuck /tasks /to-do /types /unknown)),
 	'GET /incidents/{key}' => [ viewer => '/incidents/error%2FREPORT' ],
 	'GET /kinds/{kind}/machine' => [ viewer => '/kinds/payout/machine' ],
 	'GET /kinds/{kind}/{identifier}' => [ viewer => '/kinds/payout/payout-7' ],

@@ -22,7 +22,7 @@ $node->value(<<'SQL');
 	CREATE TABLE app.written (n integer);
 	CREATE FUNCTION app.write() RETURNS boolean LANGUAGE sql VOLATILE SECURITY DEFINER
 	AS 'INSERT INTO app.written VALUES (1); SELECT true';
-	CREATE FUNCTION app.rest() RETURNS boolean LANGUAGE sql VOLATILE AS 'SELECT pg_catalog.pg_sleep(60); SELECT true';
+	CREATE FUNCTION app.rest() RETURNS boolean LANGUAGE sql VOLATILE AS 'SELECT pg_catalog.pg_sleep(60); SELECT true';	-- the workload
 	ALTER VIEW twtasks.paused RENAME TO paused_of_before;
 	CREATE VIEW twtasks.paused AS SELECT * FROM twtasks.paused_of_before WHERE app.write();
 	GRANT SELECT ON twtasks.paused TO twtasks_viewer;
