@@ -175,6 +175,7 @@ is(scalar @{ (get('/audit?person=none'))[1]{items} }, 0, 'nobody of that name ch
 is((get('/audit?task=' . id(3)))[1]{items}[0]{action}, 'request_cancel', 'the audit of a task');
 is((get('/audit?since=2001-01-01T00:00:00Z&until=2001-01-01T01:00:00Z'))[1]{is_complete}, JSON::PP::true, 'an hour without changes');
 is((get('/to-do'))[1]{items}[0]{read_model}{refund}, 1, 'a viewer whom the kind names reads its items');
+like((get('/to-do'))[1]{items}[0]{read_model_text}, qr/^\{\n    "refund": 1\n\}$/, '... also as text');
 is_deeply([ map { $_->{may_read} ? 1 : 0 } @{ (get('/to-do'))[1]{kinds} } ], [ 1, 0 ], '... and no others');
 is((get('/kinds/payout/payout-7'))[1]{state}, 'decided', 'where an identifier is in its machine');
 is((get('/kinds/payout/payout-3'))[1]{state}, 'find', '... under way');

@@ -5,7 +5,7 @@ import { launch, open, overflow, serve, settled, tell, violations, weakTexts } f
 const ID = '00000000-0000-0000-0000-000000000001';
 const PAGES = {
 	'overview': '', 'tasks': '?page=tasks', 'a task': `?page=task&id=${ID}`, 'errors': '?page=errors', 'unknown outcomes': '?page=unknown',
-	'types': '?page=types', 'a type': '?page=type&type=PAYOUT%7CACME', 'nodes': '?page=nodes', 'schedules': '?page=schedules', 'audit': '?page=audit',
+	'types': '?page=types', 'a type': '?page=type&type=PAYOUT%7CACME', 'nodes': '?page=nodes', 'schedules': '?page=schedules', 'audit': '?page=audit', 'silences': '?page=silences',
 	'streams': '?page=streams&state=all', 'kinds': '?page=kinds', 'a kind': '?page=kind&kind=transfer', 'an identifier': '?page=kind&kind=transfer&identifier=transfer-1', 'to-do': '?page=todo',
 };
 const { server, base } = await serve(process.env.TWT_WEB);

@@ -1,9 +1,9 @@
 // Changes by people: each one asks for a reason, and says what it will do before.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { address, call, changed, me, may, notice, useHold, useStore } from './api.js';
-import { count, number } from './format.js';
-import { Command, Dialog, Field, Id, Reason, Status, Tag } from './parts.jsx';
-import { shell } from './format.js';
+import { count, number, shell, when } from './format.js';
+import { Faults, faultOf, Field, Reason } from './fields.jsx';
+import { Command, Dialog, Id, Status, Tag } from './parts.jsx';
 
 // What may be done to tasks: of which statuses, and in words.
 export const ACTIONS = {
@@ -28,18 +28,23 @@ export function Refused({ problem, is_trial }) {
 
 // What failed, for a change: an answer that is lost does not say that nothing was done.
 function words(problem) {
-	const detail = problem.body?.detail ?? (problem.body?.title ? '' : problem.message);
+	const { detail: said, title, version, task_status: status } = problem.body ?? {};
+	const is = status ? ` It is ${status} in version ${version} now.` : !version ? '' : version === 'new' ? ' It is not there any more.' : ` Its last change is of ${when(version)}.`;
+	const detail = (said ?? (title ? '' : problem.message)) + (problem.status === 409 ? is : '');
 	return problem.unsure ? `${detail} Whether it was done is not known: look before you try again.`.trim() : detail;
 }
 
-// The one frame of all changes.  send() is called with the reason; its answer goes to onDone.
-export function Change({ title, verb, lead, send, done, onClose, children, ready = true, danger, needsReason = true }) {
-	const [reason, setReason] = useState('');
+// The one frame of all changes.  send() is called with the reason.  draft keeps the reason
+// of a change that was refused for the next time.
+export function Change({ title, verb, lead, send, done, onClose, children, ready = true, danger, needsReason = true, draft }) {
+	const [reason, setReason] = useState(draft?.current ?? '');
 	const [busy, setBusy] = useState(false);
 	const [problem, setProblem] = useState(null);
 	const gone = useRef(false);
+	const form = useRef(null);
 
 	useHold(true);
+	useEffect(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), [problem]);
 	useEffect(() => () => { gone.current = true; }, []);
 	const submit = async (event) => {
 		event.preventDefault();
@@ -48,11 +53,13 @@ export function Change({ title, verb, lead, send, done, onClose, children, ready
 		setProblem(null);
 		try {
 			const answer = await send(reason.trim());
+			if (draft) draft.current = '';
 			changed.set(changed.get() + 1);
 			const said = typeof done === 'function' ? done(answer) : done;
 			notice(said.bad ? 'bad' : 'good', said.bad ?? said);
 			onClose(answer);
 		} catch (e) {
+			if (draft) draft.current = reason;
 			setProblem(e);
 			setBusy(false);
 			// Somebody went to another page meanwhile.
@@ -61,10 +68,12 @@ export function Change({ title, verb, lead, send, done, onClose, children, ready
 	};
 	return (
 		<Dialog title={title} onClose={() => onClose()} busy={busy}>
-			<form onSubmit={submit}>
+			<form ref={form} onSubmit={submit}>
 				{lead && <p>{lead}</p>}
-				{children}
-				{needsReason && <Reason value={reason} onInput={setReason} />}
+				<Faults.Provider value={faultOf(problem)}>
+					{children}
+					{needsReason && <Reason value={reason} onInput={setReason} />}
+				</Faults.Provider>
 				<Refused problem={problem} />
 				<footer>
 					<button type="button" disabled={busy} onClick={() => onClose()}>Leave it</button>
@@ -78,20 +87,21 @@ export function Change({ title, verb, lead, send, done, onClose, children, ready
 // A button that opens a change; absent for roles that may not.
 export function ChangeButton({ label, role = 'operator', class: name, describe, ...change }) {
 	const [open, set] = useState(false);
+	const draft = useRef('');
 
 	useStore(me);
 	if (!may(role)) return null;
 	return (
 		<>
 			<button type="button" class={name} aria-label={describe} onClick={() => set(true)}>{label}</button>
-			{open && <Change {...change} onClose={() => set(false)} />}
+			{open && <Change {...change} draft={draft} onClose={() => set(false)} />}
 		</>
 	);
 }
 
 function When({ of: { empty = 'now' }, value, onInput }) {
 	return (
-		<Field label="Run at" hint={`In your local time. Empty: ${empty}.`}>
+		<Field label="Run at" name="run_after" hint={`In your local time. Empty: ${empty}.`}>
 			<input type="datetime-local" step="1" value={value} onInput={(e) => onInput(e.currentTarget.value)} />
 		</Field>
 	);

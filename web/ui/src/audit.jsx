@@ -1,7 +1,8 @@
 // Changes by people, and reads of payloads.
 import { useEffect, useState } from 'preact/hooks';
 import { address, useAnswer } from './api.js';
-import { Empty, Field, GoOn, Id, Link, Page, Panel, Table, Tag, Time } from './parts.jsx';
+import { Field } from './fields.jsx';
+import { GoOn, Id, Link, Page, Panel, Table, Tag, Time } from './parts.jsx';
 import { go, to } from './route.js';
 
 const FILTERS = ['task', 'person', 'since', 'until'];
@@ -17,7 +18,7 @@ export function Audit({ params }) {
 	useEffect(() => set(params), [JSON.stringify(params)]);
 	const forbidden = reads.problem?.status === 403 || reads.problem?.status === 404;
 	return (
-		<Page title="Audit" answers={[changes]}>
+		<Page title="Audit" parts={{ Changes: changes, ...(forbidden ? {} : { 'Reads of payloads': reads }) }}>
 			<Panel>
 				<form class="filters" aria-label="filters" onSubmit={(e) => { e.preventDefault(); go(to('audit', { ...values, cursor: undefined })); }}>
 					<Field label="changes of"><select value={values.of ?? 'tasks'} onChange={(e) => go(to('audit', { of: e.currentTarget.value === 'tasks' ? undefined : e.currentTarget.value }))}>{Object.entries(OF).map(([name, text]) => <option key={name} value={name}>{text}</option>)}</select></Field>
@@ -26,7 +27,7 @@ export function Audit({ params }) {
 					{Object.keys(params).length > 0 && <Link class="button" page="audit">Clear</Link>}
 				</form>
 			</Panel>
-			<Panel title="Changes">
+			<Panel title="Changes" of={changes}>
 				<Table name="changes" rows={changes.data?.items} id={(r, i) => r.id ?? i} empty={Object.keys(params).length ? 'No change matches.' : 'Nobody has changed anything.'} columns={[
 					{ head: 'time', cell: (r) => <Time at={r.at} /> },
 					{ head: 'person', cell: person },
@@ -37,10 +38,9 @@ export function Audit({ params }) {
 				]} />
 				<GoOn page="audit" params={params} cursor={changes.data?.cursor} />
 			</Panel>
-			{!forbidden && !reads.data && <Panel title="Reads of payloads"><Empty>{reads.problem ? reads.problem.message : 'Loading …'}</Empty></Panel>}
-			{!forbidden && reads.data && (
-				<Panel title="Reads of payloads">
-					<Table name="reads of payloads" rows={reads.data.items} id={(r, i) => r.id ?? i} empty="Nobody has read a payload." columns={[
+			{!forbidden && (
+				<Panel title="Reads of payloads" of={reads}>
+					<Table name="reads of payloads" rows={reads.data?.items} id={(r, i) => r.id ?? i} empty="Nobody has read a payload." columns={[
 						{ head: 'time', cell: (r) => <Time at={r.at} /> },
 						{ head: 'person', cell: person },
 						{ head: 'task', cell: (r) => <><Id id={r.task_id} short /> <small>{r.type}</small></> },

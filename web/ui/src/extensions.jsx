@@ -4,7 +4,8 @@ import { address, call, me, useAnswer, useStore } from './api.js';
 import { ChangeButton } from './actions.jsx';
 import { Machine } from './machine.jsx';
 import { count, number } from './format.js';
-import { Empty, Facts, Field, GoOn, Id, Link, Page, Panel, Status, Table, Tag, Time } from './parts.jsx';
+import { Field } from './fields.jsx';
+import { Empty, Facts, GoOn, Id, Link, Page, Panel, Status, Table, Tag, Time } from './parts.jsx';
 import { go, to } from './route.js';
 
 const Trouble = ({ children }) => <span class="status bad"><i aria-hidden="true">✕</i>{children}</span>;
@@ -148,8 +149,8 @@ export function Kind({ params }) {
 			</Page>
 		);
 	return (
-		<Page title={params.kind ?? 'Kind'} answers={[machine]} lead="A kind of task.">
-			{machine.data && <Panel title="Machine"><Machine of={machine.data} /></Panel>}
+		<Page title={params.kind ?? 'Kind'} parts={{ Machine: machine }} lead="A kind of task.">
+			<Panel title="Machine" of={machine}>{machine.data && <Machine of={machine.data} />}</Panel>
 			<Identifiers params={params} />
 		</Page>
 	);
@@ -189,7 +190,7 @@ export function ToDo({ params }) {
 					{rows.map((i) => (
 						<article key={`${i.kind} ${i.identifier}`} class="card" data-row>
 							<header><h2><Link page="kind" params={{ kind: i.kind, identifier: i.identifier }} class="row-link">{i.identifier}</Link> <small>{i.kind}</small></h2><span class="meta">since <Time at={i.started} />{i.expires && <> · until <Time at={i.expires} /></>}</span></header>
-							{i.read_model !== undefined && i.read_model !== null && <pre tabindex="0" aria-label={`item ${i.identifier}`}>{typeof i.read_model === 'string' ? i.read_model : JSON.stringify(i.read_model, null, 2)}</pre>}
+							{i.read_model_text && <pre tabindex="0" aria-label={`item ${i.identifier}`}>{i.read_model_text}</pre>}
 							<div class="decide"><Answer of={i} /></div>
 						</article>
 					))}

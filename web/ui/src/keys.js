@@ -1,7 +1,7 @@
 // The keyboard: rows are moved through by their links, so focus says where one is.
 import { go, to } from './route.js';
 
-const PLACES = { o: 'overview', t: 'tasks', e: 'errors', u: 'unknown', y: 'types', n: 'nodes', s: 'schedules' };
+const PLACES = { o: 'overview', t: 'tasks', e: 'errors', u: 'unknown', y: 'types', n: 'nodes', s: 'schedules', a: 'audit', i: 'silences' };
 
 function rows() {
 	return [...document.querySelectorAll('main [data-row]')].filter((row) => row.offsetParent);

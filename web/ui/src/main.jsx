@@ -5,7 +5,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, hasExtension, link, login, me, notices, token, useAnswer, useStore } from './api.js';
 import { clock, count, number } from './format.js';
 import { watchKeys } from './keys.js';
-import { Dialog, Field, Link } from './parts.jsx';
+import { Field } from './fields.jsx';
+import { Dialog, Link } from './parts.jsx';
 import { store as preferences } from './preferences.js';
 import { go, to, useRoute } from './route.js';
 import { Overview, OVERVIEW_MS } from './overview.jsx';
@@ -17,11 +18,12 @@ import { Types, Type } from './types.jsx';
 import { Nodes } from './nodes.jsx';
 import { Schedules } from './schedules.jsx';
 import { Audit } from './audit.jsx';
+import { Silences } from './silences.jsx';
 import { Kind, Kinds, Streams, ToDo } from './extensions.jsx';
 
 const PAGES = {
 	overview: Overview, tasks: Tasks, task: Task, errors: Errors, unknown: Unknown, types: Types, type: Type,
-	nodes: Nodes, schedules: Schedules, audit: Audit, streams: Streams, kinds: Kinds, kind: Kind, todo: ToDo,
+	nodes: Nodes, schedules: Schedules, audit: Audit, silences: Silences, streams: Streams, kinds: Kinds, kind: Kind, todo: ToDo,
 };
 
 const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
@@ -59,7 +61,7 @@ function Navigation({ page, overview, who }) {
 	const unknown = (d?.incidents ?? []).filter((i) => i.kind === 'unknown').reduce((n, i) => n + Number(i.count), 0);
 	const items = [
 		['overview', 'Overview', wrong, 'bad'], ['tasks', 'Tasks'], ['errors', 'Errors', errors, ''], ['unknown', 'Unknown outcomes', unknown, 'bad'],
-		['types', 'Types and limits'], ['nodes', 'Nodes and queues'], ['schedules', 'Schedules'], ['audit', 'Audit'],
+		['types', 'Types and limits'], ['nodes', 'Nodes and queues'], ['schedules', 'Schedules'], ['audit', 'Audit'], ['silences', 'Silences'],
 		who && hasExtension('twtasks_events') && ['streams', 'Streams'],
 		who && hasExtension('twtasks_kinds') && ['kinds', 'Kinds'],
 		who && hasExtension('twtasks_kinds') && ['todo', 'To-do'],
@@ -111,7 +113,7 @@ function Notices() {
 
 const KEYS = [
 	['/', 'search'], ['j  k', 'next and previous row'], ['Enter', 'open the row'], ['x', 'choose the row'], ['Esc', 'leave: dialog, field, choice'],
-	['g o', 'overview'], ['g t', 'tasks'], ['g e', 'errors'], ['g u', 'unknown outcomes'], ['g y', 'types and limits'], ['g n', 'nodes and queues'], ['g s', 'schedules'], ['?', 'this help'],
+	['g o', 'overview'], ['g t', 'tasks'], ['g e', 'errors'], ['g u', 'unknown outcomes'], ['g y', 'types and limits'], ['g n', 'nodes and queues'], ['g s', 'schedules'], ['g a', 'audit'], ['g i', 'silences'], ['?', 'this help'],
 ];
 
 function Help({ onClose }) {

@@ -2,6 +2,7 @@
 import { address, me, may, useAnswer, useStore } from './api.js';
 import { length, number } from './format.js';
 import { GoOn, Page, Panel, Table, Tag, Time, useNow } from './parts.jsx';
+import { BucketChange, BucketRemoval } from './settings.jsx';
 import { Pause } from './types.jsx';
 
 function life(n) {
@@ -22,8 +23,8 @@ export function Nodes({ params }) {
 
 	useStore(me);
 	return (
-		<Page title="Nodes and queues" answers={[nodes, queues, buckets, listeners]}>
-			<Panel title="Nodes">
+		<Page title="Nodes and queues" parts={{ Nodes: nodes, Buckets: buckets, 'Queues in shared memory': queues, Listeners: listeners }}>
+			<Panel title="Nodes" of={nodes}>
 				<Table name="nodes" rows={nodes.data?.items} id={(n) => n.incarnation} empty="No sidecar is known here." columns={[
 					{ head: 'node', cell: (n) => <>{n.name} {n.leads && <Tag tone="good">leader</Tag>}</> },
 					{ head: 'state', cell: (n) => life(n) },
@@ -37,17 +38,17 @@ export function Nodes({ params }) {
 				{more('nodes', nodes)}
 			</Panel>
 			<div class="halves">
-				<Panel title="Buckets">
+				<Panel title="Buckets" of={buckets} aside={may('operator') && <BucketChange />}>
 					<Table name="buckets" rows={buckets.data?.items} id={(b) => b.name} columns={[
 						{ head: 'bucket', cell: (b) => <>{b.name} {b.paused && <Tag tone="warn">‖ paused</Tag>}</> },
 						{ head: 'backlog', num: true, cell: (b) => `${number(b.submitted)}${b.capped ? '+' : ''}` },
 						{ head: 'at once', num: true, cell: (b) => (b.concurrency === null || b.concurrency === undefined ? 'no limit' : number(b.concurrency)) },
 						{ head: 'purpose', wide: true, cell: (b) => (b.paused ? <>{b.pause_reason} <small>{b.paused_by} <Time at={b.paused_since} /></small></> : b.description ?? <span class="quiet">–</span>) },
-						...(may('operator') ? [{ head: 'change', cell: (b) => <Pause kind="bucket" name={b.name} paused={b.paused_since} /> }] : []),
+						...(may('operator') ? [{ head: 'change', cell: (b) => <span key={b.changed_at} class="decide"><Pause kind="bucket" name={b.name} paused={b.paused_since} /><BucketChange bucket={b} />{b.name !== 'default' && <BucketRemoval bucket={b} />}</span> }] : []),
 					]} />
 					{more('buckets', buckets)}
 				</Panel>
-				<Panel title="Queues in shared memory">
+				<Panel title="Queues in shared memory" of={queues}>
 					<Table name="queues" rows={queues.data?.items} id={(q) => q.bucket} empty={`Triggers travel ${queues.data?.kind === 'notify' ? 'by NOTIFY: twtasks is not preloaded' : 'by another way'}.`} columns={[
 						{ head: 'bucket', cell: (q) => q.bucket },
 						{ head: 'waiting', num: true, cell: (q) => number(q.waiting) },
@@ -58,7 +59,7 @@ export function Nodes({ params }) {
 					]} />
 				</Panel>
 			</div>
-			<Panel title="Listeners">
+			<Panel title="Listeners" of={listeners}>
 				<Table name="listeners" rows={listeners.data?.items} id={(l) => `${l.listener} ${l.topic} ${l.partition}`} empty="No listener takes messages here." mark={(l) => (l.problem ? 'has-errors' : '')} columns={[
 					{ head: 'listener', cell: (l) => l.listener },
 					{ head: 'topic', cell: (l) => <>{l.topic} <small>partition {l.partition}</small></> },

@@ -4,7 +4,8 @@ import { address, call, me, useStore } from './api.js';
 import { ChangeButton } from './actions.jsx';
 import { Flow, Heat, Spark } from './charts.jsx';
 import { clock, count, length, number, percent, relative, since } from './format.js';
-import { Empty, Field, Link, Meter, Page, Panel, Table, Tag, Time, useNow } from './parts.jsx';
+import { Field } from './fields.jsx';
+import { Empty, Link, Meter, Page, Panel, Table, Tag, Time, useNow } from './parts.jsx';
 
 export const OVERVIEW_MS = 2000;
 const UNCOUNTED_S = 180;
@@ -55,7 +56,7 @@ function Incident({ of: i, now }) {
 				<p class="meta">
 					{i.opened && <>since <Time at={i.opened} /> ({length(Math.round((now - new Date(i.opened)) / 1000))})</>}
 					{i.acknowledged && <> · taken on by {i.acknowledged_by} <Time at={i.acknowledged} /></>}
-					{i.silenced_until && <> · silent until <Time at={i.silenced_until} /></>}
+					{i.silenced_until && <> · <Link page="silences">silent</Link> until <Time at={i.silenced_until} /></>}
 				</p>
 			</div>
 			<div class="acts">

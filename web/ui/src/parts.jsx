@@ -85,13 +85,17 @@ export function Meter({ used, of, label }) {
 
 // ---- frames ----
 
-// Without all of answers there is nothing to say; further ones (404: not kept) only have
-// their trouble told.
-export function Page({ title, lead, answers = [], further = [], children, aside }) {
+// Without all of answers there is nothing to say.  parts are further answers by their
+// names: one that fails (404: it is not kept) has its trouble told, and the others are shown.
+export function Page({ title, lead, answers = [], parts = {}, children, aside }) {
 	const heading = useRef(null);
-	const trouble = answers.find((a) => a.problem) ?? further.find((a) => a.problem && a.problem.status !== 404);
-	const lacks = answers.some((a) => !a.data);
-	const waits = answers.some((a) => !a.data && !a.problem);
+	const trouble = answers.find((a) => a.problem);
+	const all = Object.entries(parts);
+	const failed = trouble ? [] : all.filter(([, a]) => a.problem && a.problem.status !== 404);
+	// The same trouble of all is told once.
+	const alone = failed.length > 1 && failed.length === all.length && failed.every(([, a]) => a.problem.away);
+	const lacks = answers.some((a) => !a.data) || (!answers.length && all.every(([, a]) => !a.data && !a.problem));
+	const waits = [...answers, ...all.map(([, a]) => a)].some((a) => !a.data && !a.problem);
 
 	useEffect(() => {
 		document.title = `${title} · twtasks`;
@@ -106,6 +110,7 @@ export function Page({ title, lead, answers = [], further = [], children, aside 
 				{aside && <div class="page-aside">{aside}</div>}
 			</header>
 			{trouble && <Trouble of={trouble} />}
+			{(alone ? failed.slice(0, 1) : failed).map(([name, a]) => <Trouble key={name} of={a} name={alone ? null : name} />)}
 			<div class={trouble?.data ? 'body stale' : 'body'} aria-busy={waits}>
 				{lacks ? !trouble && <p class="quiet" role="status">Loading …</p> : children}
 			</div>
@@ -114,7 +119,8 @@ export function Page({ title, lead, answers = [], further = [], children, aside 
 }
 
 // Why the figures below are old, or absent.
-function Trouble({ of }) {
+// name: of the part that failed; NULL: the whole page.
+function Trouble({ of, name }) {
 	const state = useStore(link);
 	const { problem, at } = of;
 
@@ -122,7 +128,7 @@ function Trouble({ of }) {
 	const { title, detail } = problem.body;
 	return (
 		<div class="trouble" role="alert">
-			<strong>{title ?? (problem.away ? 'twtasks-web does not answer' : 'This cannot be shown')}</strong>
+			<strong>{name && `${name}: `}{title ?? (problem.away ? 'twtasks-web does not answer' : 'This cannot be shown')}</strong>
 			{problem.away && state.since && `, since ${clock(state.since)}`}{'. '}
 			{detail ?? (title ? '' : problem.message)}
 			{at && ` You see the answer of ${clock(at)}.`}{problem.away && ' The page asks again by itself.'}
@@ -130,11 +136,12 @@ function Trouble({ of }) {
 	);
 }
 
-export function Panel({ title, aside, children, class: name = '' }) {
+// of: the answer that it shows, if that may fail alone.
+export function Panel({ title, aside, children, of, class: name = '' }) {
 	return (
-		<section class={`panel ${name}`}>
+		<section class={`panel ${name}${of?.problem ? ' stale' : ''}`}>
 			{(title || aside) && <header><h2>{title}</h2>{aside && <div class="panel-aside">{aside}</div>}</header>}
-			{children}
+			{of && !of.data ? <Empty>{of.problem ? 'It could not be read.' : 'Loading …'}</Empty> : children}
 		</section>
 	);
 }
@@ -202,13 +209,3 @@ export function Dialog({ title, children, onClose, busy }) {
 		</dialog>
 	);
 }
-
-export const Field = ({ label, hint, children }) => (
-	<label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>
-);
-
-export const Reason = ({ value, onInput }) => (
-	<Field label="Reason" hint="For the audit: a ticket, or what you know.">
-		<input name="reason" required maxlength="500" autocomplete="off" value={value} onInput={(e) => onInput(e.currentTarget.value)} />
-	</Field>
-);

@@ -167,7 +167,7 @@ export function Task({ params }) {
 	if (task.problem?.status === 404)
 		return <Page title="Task"><Empty>No task with the id <code>{id}</code> is kept. It may have ended longer ago than its history is kept, or been deleted at its end.</Empty></Page>;
 	return (
-		<Page title={t ? t.type : 'Task'} answers={[task]} further={[why, life, attempts]}
+		<Page title={t ? t.type : 'Task'} answers={[task]} parts={{ 'Why it does not run': why, 'Its life': life, 'Its tries': attempts }}
 			lead={<span class="mono">{id} <Copy text={id} label="the id" /></span>}
 			aside={t && actions.map((a, i) => <TaskAction key={a} task={t} action={a} class={i === 0 ? 'primary' : ''} />)}>
 			{t && (

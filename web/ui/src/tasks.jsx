@@ -3,7 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { address, may, me, useAnswer, useHold, useStore } from './api.js';
 import { ACTIONS, BulkChange } from './actions.jsx';
 import { count, length, number } from './format.js';
-import { Field, Id, Link, Page, Panel, Status, Table, Time } from './parts.jsx';
+import { Field } from './fields.jsx';
+import { Id, Link, Page, Panel, Status, Table, Time } from './parts.jsx';
 import { go, to } from './route.js';
 
 const STATUSES = ['WAITING', 'SUBMITTED', 'PROCESSING', 'ERROR', 'HELD', 'DONE', 'FAILED', 'CANCELLED'];
@@ -119,8 +120,8 @@ export function Tasks({ params }) {
 				<Table name="tasks" columns={COLUMNS} rows={rows} id={(t) => t.id} chosen={chosen} onChoose={may('operator') ? choose : undefined}
 					empty={params.key ? 'No task that is kept has this key. Try "key begins with", a type, or a text of the error.' : d?.is_complete === false ? 'No task matches among the tasks that were looked at.' : 'No task matches.'} />
 				<p class="meta pager">
-					{d && <>Looked at {count(d.looked_at ?? rows.length, 'task')}{d.looked_back_to && <>, back to <Time at={d.looked_back_to} /></>}{d.is_complete === false ? '; there may be more' : d.cursor ? '' : '; these are all'}. </>}
-					{params.cursor && <Link page="tasks" params={{ ...params, cursor: undefined }}>Newest</Link>}{' '}
+					{d && <span>Looked at {count(d.looked_at ?? rows.length, 'task')}{d.looked_back_to && <>, back to <Time at={d.looked_back_to} /></>}{d.is_complete === false ? '; there may be more' : d.cursor ? '' : '; these are all'}.</span>}
+					{params.cursor && <Link page="tasks" params={{ ...params, cursor: undefined }}>Newest</Link>}
 					{d?.cursor && <Link page="tasks" params={{ ...params, cursor: d.cursor }} class="button small">Go on</Link>}
 				</p>
 			</Panel>

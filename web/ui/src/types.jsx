@@ -5,8 +5,10 @@ import { ChangeButton, Refused } from './actions.jsx';
 import { Flow } from './charts.jsx';
 import { length, number, percent, since } from './format.js';
 import { TYPE_COLUMNS } from './overview.jsx';
-import { Dialog, Empty, Facts, Field, GoOn, Link, Meter, Page, Panel, Table, Tag, Time } from './parts.jsx';
+import { Field } from './fields.jsx';
+import { Dialog, Empty, Facts, GoOn, Link, Meter, Page, Panel, Table, Tag, Time } from './parts.jsx';
 import { go, to } from './route.js';
+import { PolicyChange, PolicyRemoval } from './settings.jsx';
 
 const present = (row, names) => Object.fromEntries(names.filter((name) => row[name] !== null).map((name) => [name, row[name]]));
 
@@ -53,7 +55,7 @@ function LimitActs({ limit }) {
 			{asks && <WhatIf limit={limit} onClose={() => set(false)} />}
 			<ChangeButton label="Set" class="small" describe={`set the limit ${limit.pattern}`} title={`Limit ${limit.pattern}`} verb={`Set to ${n}`} done={`Limit ${limit.pattern} is ${n} now.`} ready={n !== ''}
 				send={(reason) => call('PUT', address(['limits', limit.pattern]), { ...whole(limit), concurrency: Number(n), scope: limit.scope, version: limit.changed_at, reason })}>
-				<Field label="Tries that may run at once" hint={limit.scope === 'node' ? 'on each node' : 'in the whole cluster'}><input type="number" min="0" max="100000" required value={n} onInput={(e) => setN(e.currentTarget.value)} /></Field>
+				<Field label="Tries that may run at once" name="concurrency" hint={limit.scope === 'node' ? 'on each node' : 'in the whole cluster'}><input type="number" min="0" max="100000" required value={n} onInput={(e) => setN(e.currentTarget.value)} /></Field>
 			</ChangeButton>
 		</span>
 	);
@@ -88,6 +90,7 @@ function Policies({ rows, empty = 'No policy is set: all types have the defaults
 			{ head: 'pattern', cell: (p) => p.pattern },
 			{ head: 'options', wide: true, cell: (p) => <span class="options">{options(p).map(([name, value]) => <Tag key={name}>{name} {typeof value === 'object' ? JSON.stringify(value) : String(value)}</Tag>)}</span> },
 			{ head: 'changed', cell: (p) => <><Time at={p.changed_at} /> <small>{p.changed_by}</small></> },
+			...(may('operator') ? [{ head: 'change', cell: (p) => <span key={p.changed_at} class="decide one-line"><PolicyChange policy={p} /><PolicyRemoval policy={p} /></span> }] : []),
 		]} />
 	);
 }
@@ -105,13 +108,13 @@ export function Types({ params }) {
 
 	useStore(me);
 	return (
-		<Page title="Types and limits" answers={[types, limits, policies]} aside={
+		<Page title="Types and limits" parts={{ Limits: limits, Types: types, Policies: policies }} aside={
 			<form class="decide" onSubmit={(e) => { e.preventDefault(); go(to('types', { q })); }}>
 				<input type="search" aria-label="only types with" placeholder="TYPE or TYPE*" value={q} onInput={(e) => set(e.currentTarget.value)} />
 			</form>}>
-			<Panel title="Limits"><Limits rows={(limits.data?.items ?? []).filter(has)} empty={none} />{more('limits', limits)}</Panel>
-			<Panel title="Types"><Table name="types" rows={(types.data?.items ?? []).filter(has)} columns={TYPE_COLUMNS} id={(t) => `${t.bucket} ${t.type}`} empty={params.q ? 'No type is named so, or it has no task.' : 'No task has been counted yet.'} />{more('types', types)}</Panel>
-			<Panel title="Policies"><Policies rows={(policies.data?.items ?? []).filter(has)} empty={none} />{more('policies', policies)}</Panel>
+			<Panel title="Limits" of={limits}><Limits rows={(limits.data?.items ?? []).filter(has)} empty={none} />{more('limits', limits)}</Panel>
+			<Panel title="Types" of={types}><Table name="types" rows={(types.data?.items ?? []).filter(has)} columns={TYPE_COLUMNS} id={(t) => `${t.bucket} ${t.type}`} empty={params.q ? 'No type is named so, or it has no task.' : 'No task has been counted yet.'} />{more('types', types)}</Panel>
+			<Panel title="Policies" of={policies} aside={may('operator') && <PolicyChange />}><Policies rows={(policies.data?.items ?? []).filter(has)} empty={none} />{more('policies', policies)}</Panel>
 		</Page>
 	);
 }
