@@ -21,7 +21,8 @@ listed AS MATERIALIZED (
 SELECT json_build_object(
 	'kinds', (SELECT coalesce(json_agg(json_build_object('name', k.name, 'open', k.open, 'open_capped', k.open_capped, 'may_read', k.may_read,
 			'answerers', k.answerers) ORDER BY k.name), '[]') FROM known k),
-	'items', (SELECT coalesce(json_agg(json_build_object('kind', l.kind, 'identifier', i.identifier, 'read_model', i.read_model, 'started', i.started,
+	'items', (SELECT coalesce(json_agg(json_build_object('kind', l.kind, 'identifier', i.identifier, 'read_model', i.read_model,
+			'read_model_text', jsonb_pretty(i.read_model), 'started', i.started,
 			'expires', i.expires) ORDER BY l.place), '[]')
 		FROM listed l CROSS JOIN LATERAL twtasks.read_to_do(l.kind, l.identifier) i WHERE l.place <= coalesce($3::integer, 50)),
 	'cursor', (SELECT jsonb_build_array(l.started, l.kind, l.identifier)::text FROM listed l
