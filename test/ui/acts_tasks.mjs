@@ -104,10 +104,22 @@ export async function lostRace(hand, look) {
 	const { page, n, name } = hand;
 
 	await look(`?page=task&id=${id(n + 10)}`, '.facts');
+	// An answer that is under way when the question opens must not take the question away.
+	let release;
+	const late = new Promise((done) => { release = done; });
+	const path = `**/api/v1/tasks/${id(n + 10)}`;
+	const asked = page.waitForRequest(path);
+	await page.route(path, async (route) => { await late; await route.continue(); });
+	const request = await asked;
 	await hand.press('Fail');
 	await page.waitForSelector('dialog[open]');
 	await hand.fill('Reason', 'typed with care');
 	await value(`SELECT twtasks.hold_task('${id(n + 10)}', 2, 'somebody was faster')`);
+	release();
+	await request.response();	// null: a slow machine has given it up
+	await page.unroute(path);
+	await page.evaluate(() => new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(drawn)); }));
+	tell(await page.locator('dialog[open]').count() === 1, `${name}: a late answer leaves the question open`);
 	await hand.submit();
 	await page.waitForSelector('dialog .trouble');
 	const said = await page.locator('dialog .trouble').textContent();

@@ -159,6 +159,8 @@ export function useAnswer(path, every = 5000) {
 				noteLink(problem);
 			}
 			busy = false;
+			// A late answer would change what somebody is about to decide on; the end of the hold asks again.
+			if (holds.get() && answers.get(path)?.data) return;
 			answers.set(path, next);
 			if (stopped) return;
 			set(next);
