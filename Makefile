@@ -50,7 +50,7 @@ workers: lib
 version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
 
-.PHONY: install-extension install-programs
+.PHONY: install-extension install-programs packages check-packages
 install-extension: extension ## installs the extension alone, on a database server
 	$(SUDO) $(MAKE) $(EXTENSION_MK) install
 
@@ -62,6 +62,9 @@ install-programs: sidecar web tools workers
 	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) -C $$worker PG_CONFIG='$(PG_CONFIG)' install; done
 
 install: install-extension install-programs ## installs them, with sudo where needed
+
+packages: ## builds Debian packages of both halves, into packages/; installs what that needs
+	@scripts/packages
 
 uninstall: ## removes them
 	$(SUDO) $(MAKE) $(EXTENSION_MK) uninstall
@@ -88,6 +91,9 @@ check-servers: ## before a release: the tests on every supported server and syst
 
 check-upgrade: install ## updates the last release under load, in each order of the steps
 	@scripts/check-upgrade
+
+check-packages: ## packages twice, lintian, and the first task in a new root of this release of Debian
+	@scripts/check-packages
 
 check-api: ## requests that a generator makes of the API's description, for minutes
 	@TWT_API_SECONDS=$(or $(SECONDS),300) scripts/check test/t/153_api_description.pl

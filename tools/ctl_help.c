@@ -120,11 +120,8 @@ man_verbs(void)
 {
 	for (const Verb *verb = verbs; verb->name; verb++)
 	{
-		printf("## ");
-		man_text(verb->name);
-		putchar(' ');
-		man_text(verb->operands);
-		fputs("\n\n", stdout);
+		/* scdoc takes a heading as it is */
+		printf("## %s %s\n\n", verb->name, verb->operands);
 		man_text(verb->summary);
 		fputs(".", stdout);
 		if (verb->role)

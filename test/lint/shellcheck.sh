@@ -8,7 +8,7 @@ need shellcheck
 scripts()
 {
 	{
-		files scripts test bench examples .ci -- '*' | grep -v '[.]p[lm]$'
+		files scripts test bench examples debian .ci -- '*' | grep -v '[.]p[lm]$'
 		ls test/lint/*.sh test/lint/*.bash
 	} | xargs grep -IlE -m 1 '^(#!.*\b(bash|sh)|# shellcheck shell=)' || [ $? -eq 123 ]
 }

@@ -18,6 +18,8 @@ literals()
 
 {
 	literals
+	[ "$(sed -n '1s/^twtasks (\([^)]*\)).*/\1/p' debian/changelog)" = "$version" ] ||
+		echo "debian/changelog:1: does not begin with the version of twtasks.control"
 	make -s -f extension.mk checkver 2>&1 | sed -n 's/^\([a-zA-Z.]*\): /\1:1: /p'
 	if [ -x sidecar/twtasksd ] && ! sidecar/twtasksd --version | grep -qw "$pattern"; then
 		echo "sidecar/main.c:1: --version does not say $version"
