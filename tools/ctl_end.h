@@ -20,6 +20,6 @@ typedef enum CtlStatus
 
 /* Ends the program after a message for people. */
 extern void ctl_fail(CtlStatus status, const char *fmt,...)
-			pg_attribute_printf(2, 3) pg_attribute_noreturn();
+			pg_attribute_printf(2, 3) __attribute__((noreturn));
 
 #endif							/* TWT_CTL_END_H */

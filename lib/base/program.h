@@ -45,7 +45,7 @@ extern bool program_read_arguments(int argc, char **argv, const char *usage,
 extern void program_begin(void);
 
 /* For libraries that return failures instead: logs the reason, and exits. */
-extern void program_out_of_memory(const char *subject) pg_attribute_noreturn();
+extern void program_out_of_memory(const char *subject) __attribute__((noreturn));
 
 /*
  * Prevents core files, since memory may hold secrets, and death by SIGPIPE.  Lets

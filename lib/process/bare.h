@@ -21,6 +21,6 @@ extern int	bare_input(const char *text);
  * Becomes the program, in a child of parent, with an empty environment and without the
  * signal mask of the thread.  It dies with the thread that forked it.  Allocates nothing.
  */
-extern void bare_become(char *const *argv, int in, int out, pid_t parent) pg_attribute_noreturn();
+extern void bare_become(char *const *argv, int in, int out, pid_t parent) __attribute__((noreturn));
 
 #endif							/* TWT_BARE_H */

@@ -43,7 +43,7 @@ extern bool time_limit_caused(void);
 extern void time_limit_blame(const char *name);
 
 /* Raises 53400: the function that was blamed, else this one, took too long. */
-extern void time_limit_refuse(const char *name) pg_attribute_noreturn();
+extern void time_limit_refuse(const char *name) __attribute__((noreturn));
 
 /*
  * Whether the server itself has cancelled the statement: an operator, the client
