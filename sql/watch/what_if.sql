@@ -54,6 +54,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_nestloop = off
 SET jit = off
 AS $$
 	WITH minute AS MATERIALIZED (
