@@ -20,10 +20,10 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +100,22 @@ restrict_process(void)
 }
 
 /*
+ * Only glibc has closefrom(), and only since 2.34.  A kernel before 5.9 and some
+ * sandboxes refuse close_range().
+ */
+static void ON_CHILD_STACK
+close_from(int first)
+{
+	struct rlimit limit;
+	rlim_t		fd;
+
+	if (syscall(SYS_close_range, first, ~0U, 0) == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	for (fd = (rlim_t) first; fd < limit.rlim_cur; fd++)
+		close((int) fd);
+}
+
+/*
  * Leaves 0, 1, 2 as planned and the report pipe at RUN_REPORT_FD; closes all other
  * descriptors.  The first loop moves them above RUN_REPORT_FD, so that the second
  * one overwrites none.
@@ -128,7 +144,7 @@ arrange_descriptors(Birth *birth)
 			return false;
 	}
 	birth->report_fd = RUN_REPORT_FD;
-	closefrom(RUN_REPORT_FD + 1);
+	close_from(RUN_REPORT_FD + 1);
 	return true;
 }
 

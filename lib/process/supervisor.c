@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/pidfd.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,11 +137,14 @@ supervisor_start(Supervisor *supervisor, const ChildPlan *plan, const char *dire
 
 /* ---- signals ---- */
 
-/* valgrind does not know pidfd_send_signal(), so kill() replaces it there. */
+/*
+ * The C library has pidfd_send_signal() since glibc 2.36 only.  valgrind does not
+ * know it, so kill() replaces it there.
+ */
 static void
 send_signal(const Supervisor *supervisor, int signo)
 {
-	if (pidfd_send_signal(supervisor->pidfd, signo, NULL, 0) != 0 && errno == ENOSYS)
+	if (syscall(SYS_pidfd_send_signal, supervisor->pidfd, signo, NULL, 0) != 0 && errno == ENOSYS)
 		kill(supervisor->pid, signo);
 }
 
@@ -171,7 +175,7 @@ supervisor_reap(Supervisor *supervisor)
 		return false;
 	supervisor_take_reports(supervisor);
 	if (!supervisor->has_ended && supervisor->failure.news == RUN_NO_NEWS)
-		supervisor->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+		supervisor->status = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
 	supervisor->has_left |= info.si_code != CLD_EXITED;
 	return true;
 }

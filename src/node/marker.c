@@ -9,7 +9,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Older C libraries lack statx(), and musl its structure too. */
+#ifndef STATX_BTIME
+#include <linux/stat.h>
+#endif
 
 #include "commands/dbcommands.h"
 #include "fmgr.h"
@@ -45,7 +51,8 @@ identify(const char *path, Marker *marker)
 {
 	struct statx status;
 
-	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &status) != 0)
+	if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
+				STATX_INO | STATX_BTIME, &status) != 0)
 	{
 		if (errno == ENOENT)
 			return false;
