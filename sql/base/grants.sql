@@ -98,5 +98,9 @@ GRANT EXECUTE ON FUNCTION twtasks_internal.silenced_until TO twtasks_worker, twt
 GRANT SELECT ON twtasks.incidents, twtasks.incident, twtasks.incident_sent, twtasks.silence
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
-GRANT EXECUTE ON FUNCTION twtasks.request_payload, twtasks.read_payload TO twtasks_payload_viewer;
-GRANT SELECT ON twtasks.payload_reader, twtasks.payload_read TO twtasks_operator, twtasks_viewer;
+GRANT EXECUTE ON FUNCTION twtasks.request_payload, twtasks.read_payload, twtasks.request_search, twtasks.search_payloads
+	TO twtasks_payload_viewer;
+GRANT SELECT ON twtasks.payload_reader TO twtasks_operator, twtasks_viewer;
+-- A search has what it looked for, as tasks may carry it.
+GRANT SELECT (id, at, actor, role, on_behalf_of, application, task_id, version, type, reason, was_denied, asked_in)
+	ON twtasks.payload_read TO twtasks_operator, twtasks_viewer;

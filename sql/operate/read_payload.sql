@@ -23,16 +23,18 @@ CREATE TABLE twtasks.payload_read (
 	role			text NOT NULL,															-- The role that called, which may be one of SET ROLE
 	on_behalf_of	text DEFAULT twtasks_internal.on_behalf_of(),							-- The person for whom twtasks-web asked; NULL: the actor asked
 	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- application_name of the session
-	task_id			uuid NOT NULL,															-- The task
-	version			bigint,																	-- Its version; NULL: there was no such task
-	type			text COLLATE "C",														-- Its type; NULL: there was no such task
+	task_id			uuid,																	-- The task; NULL: a search
+	version			bigint,																	-- Its version; NULL: there was no such task, or a search
+	type			text COLLATE "C",														-- Its type, or the one of a search; NULL: there was no such task, or a search in all types
 	reason			text NOT NULL,															-- In the words of who asked
 	was_denied		boolean NOT NULL,														-- The role may not read payloads of that type
 	asked_in		xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id(),					-- The transaction of request_payload()
-	CONSTRAINT payload_read_pkey PRIMARY KEY (id)
+	search			jsonb,																	-- The parameters of request_search(); NULL: a read of one task
+	CONSTRAINT payload_read_pkey PRIMARY KEY (id),
+	CONSTRAINT payload_read_search_check CHECK ((task_id IS NULL) = (search IS NOT NULL))
 );
 CREATE INDEX payload_read_task_id ON twtasks.payload_read (task_id);
-COMMENT ON TABLE twtasks.payload_read IS 'Reads of payloads by request_payload(), also those that were denied';
+COMMENT ON TABLE twtasks.payload_read IS 'Reads of payloads by request_payload() and searches by request_search(), also those that were denied; only twtasks_owner sees what was searched for';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.payload_read', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.payload_read_id_seq', '');
 
@@ -127,6 +129,20 @@ AS $$
 $$;
 
 /*
+ * twtasks_internal.keep_request()
+ *
+ *		Lets the commit wait for the disk, since a crash of the server must not take a
+ *		request back.
+ */
+CREATE FUNCTION twtasks_internal.keep_request()
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'
+$$;
+
+/*
  * twtasks.request_payload(id, reason)
  *
  *		Asks to read the payload of a task, live or finished.  twtasks.payload_read has
@@ -173,10 +189,7 @@ BEGIN
 		RAISE EXCEPTION 'id must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	PERFORM twtasks_internal.check_reason(given.reason);
-	-- A crash of the server must not take the row back either.
-	IF current_setting('synchronous_commit') = 'off' THEN
-		PERFORM set_config('synchronous_commit', 'local', true);
-	END IF;
+	PERFORM twtasks_internal.keep_request();
 	INSERT INTO twtasks.payload_read AS p (role, task_id, version, type, reason, was_denied)
 	SELECT pg_get_userbyid(twtasks_internal.caller()), given.id, t.version, t.type, given.reason,
 		   coalesce(NOT twtasks_internal.may_read_payload(t.type), false)
@@ -185,6 +198,42 @@ BEGIN
 	ORDER BY t.state_time DESC LIMIT 1
 	RETURNING p.id INTO number;
 	RETURN number;
+END $$;
+
+/*
+ * twtasks_internal.asked_payload(read, is_search)
+ *
+ *		The row of a request that its caller made, and that may be answered now.
+ *
+ * Errors
+ *		42501			another role or person asked
+ *		55000			nobody asked, or not within the last minute, or in the transaction
+ *						that is still open
+ */
+CREATE FUNCTION twtasks_internal.asked_payload(read bigint, is_search boolean)
+RETURNS twtasks.payload_read
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	asked twtasks.payload_read;
+BEGIN
+	SELECT p.* INTO asked FROM twtasks.payload_read p
+	WHERE p.id = asked_payload.read AND p.at > (SELECT clock_timestamp()) - interval '1 minute'
+	  AND (p.search IS NOT NULL) = is_search
+	  AND p.asked_in IS DISTINCT FROM pg_current_xact_id_if_assigned();
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'nobody asked for this payload within the last minute'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = CASE WHEN is_search
+							THEN 'Call twtasks.request_search(), commit, then twtasks.search_payloads() with its result.'
+							ELSE 'Call twtasks.request_payload(id, reason), commit, then twtasks.read_payload() with its result.' END;
+	ELSIF (asked.actor, asked.role, coalesce(asked.on_behalf_of, ''))
+		<> (twtasks_internal.actor(), pg_get_userbyid(twtasks_internal.caller()), coalesce(twtasks_internal.on_behalf_of(), '')) THEN
+		RAISE EXCEPTION 'another role or person asked for this payload'
+			USING ERRCODE = 'insufficient_privilege';
+	END IF;
+	RETURN asked;
 END $$;
 
 /*
@@ -227,21 +276,10 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	asked twtasks.payload_read;
+	asked CONSTANT twtasks.payload_read := twtasks_internal.asked_payload(given.read, false);
 	found_task twtasks.task_payload;
 BEGIN
-	SELECT p.* INTO asked FROM twtasks.payload_read p
-	WHERE p.id = given.read AND p.at > (SELECT clock_timestamp()) - interval '1 minute'
-	  AND p.asked_in IS DISTINCT FROM pg_current_xact_id_if_assigned();
-	IF NOT FOUND THEN
-		RAISE EXCEPTION 'nobody asked for this payload within the last minute'
-			USING ERRCODE = 'object_not_in_prerequisite_state',
-				HINT = 'Call twtasks.request_payload(id, reason), commit, then twtasks.read_payload() with its result.';
-	ELSIF (asked.actor, asked.role, coalesce(asked.on_behalf_of, ''))
-		<> (twtasks_internal.actor(), pg_get_userbyid(twtasks_internal.caller()), coalesce(twtasks_internal.on_behalf_of(), '')) THEN
-		RAISE EXCEPTION 'another role or person asked for this payload'
-			USING ERRCODE = 'insufficient_privilege';
-	ELSIF asked.was_denied OR NOT twtasks_internal.may_read_payload(asked.type) THEN
+	IF asked.was_denied OR NOT twtasks_internal.may_read_payload(asked.type) THEN
 		RAISE EXCEPTION 'permission denied to read payloads of type "%"', twtasks_internal.shown(asked.type)
 			USING ERRCODE = 'insufficient_privilege',
 				HINT = format('An administrator can say: SELECT twtasks.allow_payload(%L, %L).', asked.type, asked.role);

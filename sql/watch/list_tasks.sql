@@ -34,7 +34,6 @@ CREATE TYPE twtasks.listed_task AS (
  *
  * Errors
  *		22023			a parameter is not valid
- *		42501			the caller may not read data of tasks
  */
 CREATE FUNCTION twtasks_internal.list_filter(given record)
 RETURNS jsonb
@@ -51,12 +50,6 @@ BEGIN
 		RAISE EXCEPTION 'budget must be between 1 and 1000000, not %', coalesce(given.budget::text, 'NULL')
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'The cursor of the last row goes on where the budget ended.';
-	ELSIF given.data IS NOT NULL
-		AND NOT has_column_privilege(twtasks_internal.caller(), 'twtasks.task', 'data', 'SELECT') THEN
-		RAISE EXCEPTION 'permission denied to search in the data of tasks'
-			USING ERRCODE = 'insufficient_privilege',
-				DETAIL = 'An answer would tell what tasks carry.',
-				HINT = 'Search by key, sub_type or error, or as a role that may read the column "data" of twtasks.task.';
 	END IF;
 	RETURN jsonb_strip_nulls(jsonb_build_object(
 		'status', given.status, 'type', given.type, 'bucket', given.bucket, 'priority', given.priority,
@@ -68,7 +61,8 @@ END $$;
 /*
  * twtasks_internal.list_condition(filter)
  *
- *		The condition in SQL that a row r of a walk must meet.
+ *		The condition in SQL that a row r of a walk must meet.  $1 is the data that tasks must
+ *		contain: a failed statement is in the log of the server, with its text.
  */
 CREATE FUNCTION twtasks_internal.list_condition(filter jsonb)
 RETURNS text
@@ -90,7 +84,7 @@ AS $$
 		('since', 'r.state_time >= %L::timestamptz'),
 		('until', 'r.state_time < %L::timestamptz'),
 		('status', 'to_jsonb(r.status) <@ %L::jsonb'),
-		('data', 'r.data @> %L::jsonb')) c(name, condition)
+		('data', 'r.data @> $1')) c(name, condition)
 	WHERE filter ? c.name
 $$;
 
@@ -249,14 +243,18 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.list_tasks_as_owner(given record)
+ * twtasks_internal.list_page(filter, after, max_tasks, budget, may_see)
  *
- *		The work of list_tasks(), with its caller noted.  The row has a column for
- *		each parameter.
+ *		A page of tasks that match a filter of list_filter().
+ *
+ * Parameters
+ *		after, max_tasks, budget
+ *						as in list_tasks()
+ *		may_see			a condition in SQL on the type of a row r; other tasks do not match
  *
  * Returns, errors: as list_tasks()
  */
-CREATE FUNCTION twtasks_internal.list_tasks_as_owner(given record)
+CREATE FUNCTION twtasks_internal.list_page(filter jsonb, after text, max_tasks integer, budget integer, may_see text)
 RETURNS SETOF twtasks.listed_task
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -271,13 +269,12 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	filter CONSTANT jsonb := twtasks_internal.list_filter(given);
 	seal CONSTANT text := md5(filter::text);
 	found record;
 	listed twtasks.listed_task;
 	page twtasks.listed_task;
 BEGIN
-	IF given.after IS NOT NULL AND given.after !~ ('^[0-9a-f]{32}' || seal || '$') THEN
+	IF after IS NOT NULL AND after !~ ('^[0-9a-f]{32}' || seal || '$') THEN
 		RAISE EXCEPTION 'after is not a cursor of this filter'
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'Give the cursor of the last row together with the filter of that call, or neither.';
@@ -288,8 +285,9 @@ BEGIN
 		'SELECT r.*, %1$s AS matches, (SELECT n.name FROM twtasks.node n WHERE n.incarnation = r.incarnation) AS node'
 		' FROM (SELECT s.*, row_number() OVER w AS n, lead(s.id) OVER w IS NULL AS is_last FROM (%2$s) s'
 		' WINDOW w AS (ORDER BY s.id DESC)) r WHERE (%1$s) OR r.is_last LIMIT %3$s',
-		twtasks_internal.list_condition(filter),
-		twtasks_internal.list_source(filter, given.budget, left(given.after, 32)::uuid), given.max_tasks)
+		format('CASE WHEN %s THEN %s ELSE false END', may_see, twtasks_internal.list_condition(filter)),
+		twtasks_internal.list_source(filter, budget, left(after, 32)::uuid), max_tasks)
+		USING filter -> 'data'
 	LOOP
 		IF found.matches THEN
 			listed := (found.id, found.version, found.type, found.sub_type, found.bucket, found.priority, found.status,
@@ -300,10 +298,35 @@ BEGIN
 		END IF;
 		page.looked_at := found.n;
 		page.looked_back_to := found.created;
-		page.is_complete := found.is_last AND found.n < given.budget;
+		page.is_complete := found.is_last AND found.n < budget;
 		page.cursor := CASE WHEN NOT page.is_complete THEN replace(found.id::text, '-', '') || seal END;
 	END LOOP;
 	RETURN NEXT page;
+END $$;
+
+/*
+ * twtasks_internal.list_tasks_as_owner(given record)
+ *
+ *		The work of list_tasks(), with its caller noted.  The row has a column for
+ *		each parameter.
+ *
+ * Returns, errors: as list_tasks()
+ */
+CREATE FUNCTION twtasks_internal.list_tasks_as_owner(given record)
+RETURNS SETOF twtasks.listed_task
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF given.data IS NOT NULL
+		AND NOT has_column_privilege(twtasks_internal.caller(), 'twtasks.task', 'data', 'SELECT') THEN
+		RAISE EXCEPTION 'permission denied to search in the data of tasks'
+			USING ERRCODE = 'insufficient_privilege',
+				DETAIL = 'An answer would tell what tasks carry.',
+				HINT = 'Search by key, sub_type or error, or by request_search() as a role that may read payloads.';
+	END IF;
+	RETURN QUERY SELECT p.* FROM twtasks_internal.list_page(
+		twtasks_internal.list_filter(given), given.after, given.max_tasks, given.budget, 'true') p;
 END $$;
 
 /*

@@ -23,9 +23,9 @@ SELECT 'compare_data', '{operator,viewer,payload_viewer}'::text[]
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{life_events,life_of_attempts,life_of_task,limit_named,limit_flow,limit_added,limit_load,wide_bounds,narrow_bound,forecast_limit}'::text[]) f
 UNION ALL
-SELECT f, '{payload_viewer}'::text[] FROM unnest('{request_payload,read_payload}'::text[]) f
+SELECT f, '{payload_viewer}'::text[] FROM unnest('{request_payload,read_payload,request_search,search_payloads}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{allow_payload,disallow_payload,request_payload_as_owner,read_payload_as_owner,may_read_payload,on_behalf_of}'::text[]) f
+SELECT f, '{}'::text[] FROM unnest('{allow_payload,disallow_payload,request_payload_as_owner,read_payload_as_owner,request_search_as_owner,search_payloads_as_owner,asked_payload,keep_request,readable_types,may_search,list_page,may_read_payload,on_behalf_of}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{plural,check_allowing,brought_functions,advice,shown_time,nodes_for,seen_running,limits_of,raise_limit,full_limits,stops,obstacles,on_one_line,remedy,fate_of,why_running,why_stopped,queue_before,locked_by,why_no_grab,
 	why_not_started,why_ended,add_whys}'::text[]) f
@@ -162,7 +162,7 @@ SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtask
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
 	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,new_task,message,kafka_message,bytes_as_text,send_to_kafka,compare_data}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_put_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
-	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,put_task,add_tasks,add_tasks,add_tasks,list_tasks,request_payload,read_payload}'::text[], 'the other functions note who called, and become the owner');
+	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,put_task,add_tasks,add_tasks,add_tasks,list_tasks,request_payload,read_payload,request_search,search_payloads}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc, 'twtasks_internal.add_to_history'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')
@@ -190,7 +190,7 @@ BEGIN
 END $$;
 SELECT cmp_ok((SELECT count(*) FROM outcome WHERE state = '42501'), '>', 200::bigint, 'hundreds of attempts on the tables are refused');
 SELECT set_eq($$SELECT text FROM outcome WHERE state <> '42501' AND role <> 'regress_nobody'$$,
-	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.flow)', 'CREATE TEMP TABLE x (LIKE twtasks.incident)', 'CREATE TEMP TABLE x (LIKE twtasks.incident_sent)', 'CREATE TEMP TABLE x (LIKE twtasks.monitor_type)', 'CREATE TEMP TABLE x (LIKE twtasks.payload_read)', 'CREATE TEMP TABLE x (LIKE twtasks.payload_reader)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.silence)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
+	ARRAY['CREATE TEMP TABLE x (LIKE twtasks.audit)', 'CREATE TEMP TABLE x (LIKE twtasks.flow)', 'CREATE TEMP TABLE x (LIKE twtasks.incident)', 'CREATE TEMP TABLE x (LIKE twtasks.incident_sent)', 'CREATE TEMP TABLE x (LIKE twtasks.monitor_type)', 'CREATE TEMP TABLE x (LIKE twtasks.payload_reader)', 'CREATE TEMP TABLE x (LIKE twtasks.policy_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.schedule_audit)', 'CREATE TEMP TABLE x (LIKE twtasks.silence)', 'CREATE TEMP TABLE x (LIKE twtasks.transition)'], 'the only attempts that succeed look at readable tables');
 SELECT is((SELECT count(*) FROM outcome WHERE state <> '42501' AND role = 'regress_nobody'), 0::bigint, 'every attempt of other roles is refused');
 -- (Not preloaded, a session knows the settings from its first call on.)
 SELECT twtasks.is_enabled() \g /dev/null

@@ -1,10 +1,11 @@
 --
--- Payloads are read by request_payload() and read_payload() alone: by the roles that may
--- read those of the type, and with a row for each request.
+-- Payloads are read by request_payload() and read_payload() alone, and searched by
+-- request_search() and search_payloads(): by the roles that may read those of the type,
+-- and with a row for each request.
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(34);
+SELECT plan(45);
 CREATE ROLE regress_support IN ROLE twtasks_payload_viewer;
 CREATE ROLE regress_payments;
 CREATE ROLE regress_treasurer IN ROLE twtasks_payload_viewer, regress_payments;
@@ -68,6 +69,33 @@ SELECT throws_ok($$SELECT twtasks.allow_payload('a*b', 'regress_support')$$, '22
 SELECT is(pg_temp.read('regress_support', pg_temp.id(9)), '42704', 'a task that does not exist is refused');
 SELECT is((SELECT concat(p.type, p.was_denied) FROM twtasks.payload_read p WHERE p.task_id = pg_temp.id(9)), 'f', 'and has a row');
 SELECT is(pg_temp.tried('regress_support', 'SELECT twtasks.read_payload(NULL)'), '55000', 'no number reads nothing');
+
+-- Searches.
+CREATE FUNCTION pg_temp.search(role name, data jsonb, more text DEFAULT '') RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+	number constant text := pg_temp.tried(role, format('SELECT twtasks.request_search(%L, ''a test''%s)', data, more));
+BEGIN
+	UPDATE twtasks.payload_read SET asked_in = '3' WHERE id = number::bigint;
+	RETURN pg_temp.tried(role, format('SELECT concat_ws('' '', string_agg(right(s.id::text, 1), '','' ORDER BY s.id), bool_or(s.is_complete))'
+		' FROM twtasks.search_payloads(%s) s', number));
+END $$;
+SELECT twtasks.add_task('MAIL', '{"iban": "DE1"}', task_id => pg_temp.id(4)) \g /dev/null
+SELECT is(pg_temp.search('regress_support', '{"iban": "DE1"}'), '4 t', 'a search finds tasks of the types that the role may read');
+SELECT is(pg_temp.search('regress_treasurer', '{"iban": "DE1"}'), '1 t', '... and no others');
+SELECT is(pg_temp.search('regress_treasurer', '{}'), '1,3 t', '... live and finished');
+SELECT is(pg_temp.search('regress_treasurer', '{}', ', type => ''MAIL'''), '42501', 'a type that the role may not read is refused');
+SELECT is((SELECT concat_ws(' ', p.type, p.was_denied, p.search -> 'filter') FROM twtasks.payload_read p ORDER BY p.id DESC LIMIT 1),
+	'MAIL t {"data": {}, "type": "MAIL"}', 'and the search has a row, as have those that are allowed');
+SELECT is(pg_temp.search('regress_treasurer', '{}', ', type => ''PAYOUT|*'', max_tasks => 1'), '3 f', 'a page of a search');
+SELECT is(pg_temp.tried('twtasks_viewer', 'SELECT twtasks.request_search(''{}'', ''x'')'), '42501', 'a viewer may not search');
+SELECT is(pg_temp.tried('twtasks_viewer', 'SELECT count(search) FROM twtasks.payload_read'), '42501', 'nor see what was searched for');
+SELECT is(pg_temp.tried('regress_support', 'SELECT twtasks.request_search(''{}'', '' '')'), '22023', 'a search has a reason');
+SELECT is(pg_temp.tried('regress_support', 'SELECT twtasks.request_search(NULL, ''x'')'), '22004', 'a search names data');
+SELECT twtasks.request_search('{}', 'a test') AS read \gset
+UPDATE twtasks.payload_read SET asked_in = '3', role = 'regress_support' WHERE id = :read;
+SELECT is(pg_temp.tried('regress_support', 'SELECT twtasks.read_payload(' || :read || ')'), '55000', 'the request of a search reads no payload');
 
 -- The request must be committed, recent and one's own.
 SELECT twtasks.request_payload(pg_temp.id(2), 'a test') AS read \gset

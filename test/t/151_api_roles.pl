@@ -190,6 +190,7 @@ my %routes = (
 	'POST /changes' => [ operator => \&of_many ],
 	'POST /to-do/{name}/{identifier}' => [ operator => \&of_to_do ],
 	'POST /tasks/{id}/payload' => [ payload => \&of_payload ],
+	'POST /payload-search' => [ payload => sub { ('/payload-search', { data => { iban => CANARY }, reason => 'a test' }) } ],
 
 	'PUT /limits/{pattern}' => [ operator => sub { of_new('limits', scope => 'cluster', concurrency => 5) } ],
 	'PUT /policies/{pattern}' => [ operator => sub { of_new('policies', options => { priority => 2 }) } ],

@@ -213,6 +213,36 @@ is((payload($paid, reason => ''))[0], 400, 'nor is it read without a reason');
 is( $node->value("SELECT string_agg(concat_ws(' ', on_behalf_of, coalesce(type, '-'), was_denied, reason), ', ' ORDER BY id) FROM twtasks.payload_read"),
 	join(', ', ('pia PAID f customer asks') x 3, 'pia SECRET t customer asks', 'pia - f customer asks'),
 	'each request is recorded, also the denied one and the one for nothing');
+
+# ---- a search in payloads ----
+
+sub found
+{
+	my ($person, %body) = @_;
+	my ($status, $answer) = $web->call_as_described($person, 'POST', '/payload-search', body => { reason => 'lost card', data => { iban => CANARY }, %body });
+
+	return "$status " . ($answer->{items} ? join ',', map { $_->{type} } @{ $answer->{items} } : $answer->{type} =~ s{^/problems/}{}r), $answer;
+}
+
+my ($found, $page) = found('pia');
+
+is($found, '200 PAID', 'a search finds the type that the role may read, and no other');
+is($page->{items}[0]{id}, $paid, '... the task');
+is((found('pia', data => { iban => 'other' }))[0], '200 ', '... and none that differ');
+is((found('pia', type => 'SECRET'))[0], '403 forbidden', 'a type that the role may not read');
+is((found('pia', type => 'SECRET', data => { iban => 'other' }))[0], '403 forbidden', '... whatever its tasks carry');
+is((found('pia', reason => ' '))[0], '400 bad-request', 'no reason');
+is((found('pia', data => undef))[0], '400 bad-request', 'no data');
+is((found('pia', status => ['LOST']))[0], '400 bad-request', 'no status');
+is((found('pia', cursor => 'x'))[0], '422 unprocessable', 'no cursor');
+is((found('otto'))[0], '403 forbidden', 'an operator does not search');
+is( $node->value("SELECT string_agg(concat_ws(' ', on_behalf_of, coalesce(type, '-'), was_denied, search -> 'filter' -> 'data' ->> 'iban'), ', ' ORDER BY id) FROM twtasks.payload_read WHERE task_id IS NULL"),
+	join(', ', "pia - f @{[CANARY]}", 'pia - f other', "pia SECRET t @{[CANARY]}", 'pia SECRET t other', "pia - f @{[CANARY]}"),
+	'each search is recorded, also the denied ones, with what was searched for');
+($status, $read, $whole) = $web->call_as_described('vera', 'GET', '/payload-reads?of=searches');
+is(join(' ', $status, map { ($_->{type} // '-') . ($_->{was_denied} ? ' denied' : '') } @{ $read->{items} }), '200 - SECRET denied SECRET denied - -', 'a viewer sees the searches');
+unlike($whole->{content}, qr/@{[CANARY]}|other/, '... and not what was searched for');
+is(scalar(grep { !$_->{task_id} } @{ ($web->call('vera', 'GET', '/payload-reads'))[1]{items} }), 0, '... apart from the reads');
 unlike($web->log . PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/@{[CANARY]}|cmF3IGNhbm/, 'no log has what was read');
 
 # ---- to-do items ----

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * act.c
- *		Routes that change tasks, and the one that reads what a task carries.
+ *		Routes that change tasks, and those that read what tasks carry.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,6 +55,8 @@ static const ApiParam changes_params[] = {
 	{"priority", API_BODY, API_INTEGER, false, "For prioritize: 0, the most urgent, to 9", .min = 0, .max = 9},
 };
 
+static const char *const statuses[] = {"WAITING", "SUBMITTED", "PROCESSING", "ERROR", "HELD", "DONE", "FAILED", "CANCELLED", NULL};
+
 static const char *const forms[] = {"json", "text", "base64", NULL};
 
 static const ApiParam payload_params[] = {
@@ -62,6 +64,20 @@ static const ApiParam payload_params[] = {
 	REASON,
 	{"as", API_BODY, API_TEXT, false,
 	"json: data as JSON, payload in base64; text: both as text; base64: both in base64. json if absent", forms},
+};
+
+static const ApiParam search_params[] = {
+	{"data", API_BODY, API_JSON, true, "What the data of a task must contain, as by the operator @> of PostgreSQL"},
+	REASON,
+	{"status", API_BODY, API_WORDS, false, "Any of these", .words = statuses},
+	{"type", API_BODY, API_TEXT, false, "A type, or the beginning of types and a *"},
+	{"bucket", API_BODY, API_TEXT},
+	{"sub_type", API_BODY, API_TEXT},
+	{"since", API_BODY, API_TIME, false, "They entered their status then or later"},
+	{"until", API_BODY, API_TIME, false, "They entered their status before then"},
+	{"cursor", API_BODY, API_TEXT, false, "The cursor of the page before"},
+	{"limit", API_BODY, API_INTEGER, false, "At most so many items; 50 if absent", .min = 1, .max = 200},
+	{"budget", API_BODY, API_INTEGER, false, "Look at so many tasks at most; 20000 if absent", .min = 1, .max = 100000},
 };
 
 static const ApiParam to_do_params[] = {
@@ -117,6 +133,11 @@ static const ApiRoute routes[] = {
 		"POST", "/tasks/{id}/payload", API_PAYLOAD, "read_payload",
 		"Read what a task carries.  The audit has each request, also for a task that may not be read or does not exist.",
 		payload_params, lengthof(payload_params), "Payload", .first = "request_payload"
+	},
+	{
+		"POST", "/payload-search", API_PAYLOAD, "search_payloads",
+		"Search in the data of tasks, newest first.  The audit has each request.  Tasks whose payload the role may not read are not found.",
+		search_params, lengthof(search_params), "FoundTasks", .first = "request_search"
 	},
 	{
 		"POST", "/to-do/{name}/{identifier}", API_OPERATOR, "answer_to_do", "Answer a to-do item of the extension twtasks_kinds.",

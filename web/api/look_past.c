@@ -37,6 +37,8 @@ static const ApiParam audit_params[] = {
 	LOOK_LIMIT,
 };
 
+static const char *const read_kinds[] = {"tasks", "searches", NULL};
+
 static const ApiParam reads_params[] = {
 	{"task", API_QUERY, API_UUID, false, "Reads of this task"},
 	{"person", API_QUERY, API_TEXT, false, "The role that logged in, or the person for whom it acted"},
@@ -44,6 +46,7 @@ static const ApiParam reads_params[] = {
 	{"until", API_QUERY, API_TIME},
 	ID_CURSOR,
 	LOOK_LIMIT,
+	{"of", API_QUERY, API_TEXT, false, "Reads of single tasks, which is the default, or searches in many", .words = read_kinds},
 };
 
 static const ApiRoute routes[] = {
@@ -64,7 +67,7 @@ static const ApiRoute routes[] = {
 		.params = audit_params, .nparams = lengthof(audit_params), .schema = "Audit"
 	},
 	{
-		"GET", "/payload-reads", API_VIEWER, "payload_reads", "Reads of payloads, also those that were denied.",
+		"GET", "/payload-reads", API_VIEWER, "payload_reads", "Reads of payloads and searches in them, also those that were denied.",
 		.params = reads_params, .nparams = lengthof(reads_params), .schema = "PayloadReads"
 	},
 };

@@ -1,12 +1,14 @@
 -- The ids ascend nearly with the time, and no index has the time: each call looks at 20,000 rows at most.
 WITH looked AS MATERIALIZED (
-	(SELECT p.* FROM twtasks.payload_read p WHERE $1 IS NULL AND p.id < coalesce($5::bigint, 9223372036854775807) ORDER BY p.id DESC LIMIT 20000)
+	(SELECT p.id, p.at, p.actor, p.role, p.on_behalf_of, p.application, p.task_id, p.version, p.type, p.reason, p.was_denied
+	 FROM twtasks.payload_read p WHERE $1 IS NULL AND p.id < coalesce($5::bigint, 9223372036854775807) ORDER BY p.id DESC LIMIT 20000)
 	UNION ALL
-	(SELECT p.* FROM twtasks.payload_read p
+	(SELECT p.id, p.at, p.actor, p.role, p.on_behalf_of, p.application, p.task_id, p.version, p.type, p.reason, p.was_denied
+	 FROM twtasks.payload_read p
 	 WHERE $1 IS NOT NULL AND p.task_id = $1::uuid AND p.id < coalesce($5::bigint, 9223372036854775807) ORDER BY p.id DESC LIMIT 20000)),
 listed AS MATERIALIZED (
 	SELECT l.* FROM looked l
-	WHERE ($2 IS NULL OR $2 IN (l.actor, l.on_behalf_of)) AND ($3 IS NULL OR l.at >= $3::timestamptz) AND ($4 IS NULL OR l.at < $4::timestamptz)
+	WHERE (l.task_id IS NULL) = (coalesce($7, 'tasks') = 'searches') AND ($2 IS NULL OR $2 IN (l.actor, l.on_behalf_of)) AND ($3 IS NULL OR l.at >= $3::timestamptz) AND ($4 IS NULL OR l.at < $4::timestamptz)
 	ORDER BY l.id DESC LIMIT coalesce($6::integer, 50)),
 page AS (
 	SELECT CASE WHEN count(*) = coalesce($6::integer, 50) THEN min(l.id) ELSE (SELECT min(a.id) FROM looked a) END AS last FROM listed l),
