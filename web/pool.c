@@ -35,6 +35,8 @@ struct Pool
 	Loop	   *loop;
 	LoopTimer  *timer;			/* the next look at the waiting calls */
 	dlist_head	waiting;
+	void		(*on_loss) (void *arg); /* or NULL */
+	void	   *on_loss_arg;
 	int			ncalls;
 	bool		is_closing;
 	int			nsessions;
@@ -219,7 +221,11 @@ on_state(void *arg, bool is_up)
 	if (is_up)
 		send_waiting(pool);
 	else if (!pool->is_closing)
+	{
+		if (pool->on_loss != NULL)
+			pool->on_loss(pool->on_loss_arg);
 		look(pool);
+	}
 }
 
 Pool *
@@ -242,6 +248,13 @@ pool_new(Loop *loop, const char *conninfo, const char *role, int max)
 		pg_rest_after(session->pg, PG_REST_US);
 	}
 	return pool;
+}
+
+void
+pool_on_loss(Pool *pool, void (*fn) (void *arg), void *arg)
+{
+	pool->on_loss = fn;
+	pool->on_loss_arg = arg;
 }
 
 void

@@ -70,6 +70,9 @@ typedef void (*PoolResultFn) (void *arg, PoolOutcome outcome, PGresult *result,
 /* role: see pg_new().  max: sessions. */
 extern Pool *pool_new(Loop *loop, const char *conninfo, const char *role, int max);
 
+/* fn is called when a session was lost: the database may be away. */
+extern void pool_on_loss(Pool *pool, void (*fn) (void *arg), void *arg);
+
 /* Opens the first session now, and keeps it open. */
 extern void pool_keep_one(Pool *pool);
 

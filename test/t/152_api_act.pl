@@ -78,6 +78,7 @@ is((changed($id, 'reschedule', 6))[0], '400 bad-request', 'a time is missing');
 is((said('vera', 'POST', "/tasks/$id/hold", { version => '6', reason => 'x' }))[0], '403 forbidden', 'a viewer');
 is($node->state_of($id), 'SUBMITTED 6', 'none of them changed it');
 is((said('otto', 'POST', "/tasks/$id/hold", { reason => 'by its ETag' }, headers => { 'If-Match' => '"6"' }))[0], '200 changed', 'If-Match has the version');
+is((said('otto', 'POST', "/tasks/$id/release", { version => '7', reason => 'two versions' }, headers => { 'If-Match' => '"6"' }))[0], '400 bad-request', '... and no other one than the body');
 
 # A race: both saw the same version.
 my @raced = map { my $n = $_; race(sub { (changed($id, 'release', 7, reason => "racer $n", run_after => '2100-01-01T00:00:00Z'))[0] }) } 1 .. 4;
@@ -114,6 +115,11 @@ is(join(' ', map { (changed($lost[$_->[0]], 'finish', $_->[1], happened => $_->[
 is((changed($lost[0], 'finish', 3, happened => JSON::PP::true))[0], '409 wrong-status', 'it is decided');
 is((changed(NOBODY, 'finish', 3, happened => JSON::PP::true))[0], '404 not-found', 'no such task');
 is($node->value("SELECT concat_ws(' ', action, on_behalf_of, reason) FROM twtasks.audit WHERE task_id = '$lost[0]'"), 'confirm otto to finish', '... by whom');
+
+my ($known) = tried('KNOWN', 'error', 1);
+
+is((changed($known, 'finish', 2, happened => $_))[0], '409 wrong-status', "nobody decides on a known outcome: $_") foreach JSON::PP::true, JSON::PP::false;
+is($node->state_of($known), 'ERROR 2', '... which stays');
 
 # ---- many ----
 

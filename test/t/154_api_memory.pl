@@ -86,4 +86,13 @@ $locker->query('COMMIT');
 wait_ok(sub { ($web->call('vera', 'GET', '/overview'))[0] == 200 }, '... and one afterwards, since problems are not kept');
 cmp_ok(figure('bytes'), '>', 0, 'the memory is counted');
 
+# ---- the database goes away ----
+
+my $at = $web->log_position;
+
+$web->call('vera', 'GET', '/overview');
+$node->stop('immediate');
+$web->wait_for_log(qr/postgres: read: /, 'the end of the session', $at);
+is(($web->call('vera', 'GET', '/overview'))[0], 503, 'no answer from memory when the database has stopped');
+
 done_testing();

@@ -403,6 +403,15 @@ add_routes(Api *api, Http *http)
 			add_route(api, &api->served[n++], &api_tables[t]->routes[i], http);
 }
 
+/* People who look must learn that the database is away, and not see what was before. */
+static void
+on_loss(void *arg)
+{
+	Api		   *api = arg;
+
+	api_cache_forget(api->cache, NULL);
+}
+
 Api *
 api_open(Loop *loop, const char *postgres, const ManageConfig *config, const Persons *persons, Http *http)
 {
@@ -415,6 +424,7 @@ api_open(Loop *loop, const char *postgres, const ManageConfig *config, const Per
 	api->reads = pool_new(loop, reads, "read", config->sessions);
 	api->writes = pool_new(loop, postgres, "change", config->sessions);
 	api->cache = api_cache_new(loop);
+	pool_on_loss(api->reads, on_loss, api);
 	api->streams = api_streams_new(loop, api->cache, look, api);
 	http_set_refusal(http, API_ROOT, api_refuse);
 	add_routes(api, http);

@@ -175,9 +175,9 @@ api_cache_settle(ApiEntry *entry, ApiAnswer *answer, int64 size)
 static bool
 is_of_route(const ApiEntry *entry, const char *route)
 {
-	size_t		len = strlen(route);
+	size_t		len = route == NULL ? 0 : strlen(route);
 
-	return strncmp(entry->key, route, len) == 0 && entry->key[len] == ' ';
+	return route == NULL || (strncmp(entry->key, route, len) == 0 && entry->key[len] == ' ');
 }
 
 void

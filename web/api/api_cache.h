@@ -59,8 +59,8 @@ extern ApiEntry *api_cache_ask(ApiCache *cache, const char *key, int64 fresh_us,
 extern void api_cache_settle(ApiEntry *entry, ApiAnswer *answer, int64 size);
 
 /*
- * Drops the answers of a route, which the key begins with.  Requests that wait get theirs;
- * later ones have it computed anew.
+ * Drops the answers of a route, which the key begins with; NULL: all answers.  Requests
+ * that wait get theirs; later ones have it computed anew.
  */
 extern void api_cache_forget(ApiCache *cache, const char *route);
 

@@ -242,6 +242,8 @@ test_forgotten(void **state)
 	api_cache_forget(cache, "types");
 	fail_entry(entry);
 	assert_int_equal(api_cache_counts(cache).entries, 2);
+	api_cache_forget(cache, NULL);
+	assert_int_equal(api_cache_counts(cache).entries, 0);
 }
 
 int
