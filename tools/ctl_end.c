@@ -1,11 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * ctl_end.c
- *		How twtasksctl ends.
+ *		How the programs of this folder end.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
+
+#include <errno.h>
 
 #include "common/string.h"
 #include "tools/ctl_end.h"
@@ -21,6 +23,6 @@ ctl_fail(CtlStatus status, const char *fmt,...)
 	va_end(args);
 	fflush(stdout);
 	(void) pg_strip_crlf(text); /* messages of libpq end in a line end */
-	fprintf(stderr, "twtasksctl: %s\n", text);
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
 	exit(status);
 }

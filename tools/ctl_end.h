@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ctl_end.h
- *		How twtasksctl ends: its exit statuses, and messages for people.
+ *		How twtasksctl and twtasks-import end: exit statuses, and messages for people.
  *
  *-------------------------------------------------------------------------
  */

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -34,11 +35,13 @@ struct Session
 	int64		timeout_us;
 	const char *role;
 	const char *note;			/* for failures; NULL: none */
+	const char *schema;			/* see SessionOptions */
+	const char *lacks;			/* ... */
 };
 
 static const char begin[] = "BEGIN";
 static const char settings[] =
-"SELECT pg_catalog.set_config('search_path', 'pg_catalog', true),"
+"SELECT pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ', 'pg_catalog', pg_catalog.quote_ident($2), 'pg_temp'), true),"
 " pg_catalog.set_config('statement_timeout', $1, true),"
 " pg_catalog.set_config('datestyle', 'ISO', true),"
 " pg_catalog.set_config('intervalstyle', 'postgres', true)";
@@ -61,12 +64,21 @@ print_field(const PGresult *result, int field, const char *label)
 	}
 }
 
+static void
+print_message(const PGresult *result)
+{
+	char		label[64];
+
+	snprintf(label, sizeof(label), "%s: ", program_invocation_short_name);
+	print_field(result, PG_DIAG_MESSAGE_PRIMARY, label);
+}
+
 /* The server's own hint knows better. */
 static void
 print_right(const Session *session, const PGresult *result)
 {
 	if (session->role != NULL && PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) == NULL)
-		fprintf(stderr, "hint: this verb needs the rights of %s: GRANT %s TO \"%s\"\n",
+		fprintf(stderr, "hint: this needs the rights of %s: GRANT %s TO \"%s\"\n",
 				session->role, session->role, PQuser(session->conn));
 }
 
@@ -87,6 +99,8 @@ print_advice(const Session *session, const PGresult *result)
 
 	if (strcmp(state, "42501") == 0)
 		print_right(session, result);
+	else if (session->lacks != NULL && strncmp(state, "42", 2) == 0)
+		fprintf(stderr, "hint: %s\n", session->lacks);
 	else if (strcmp(state, "3F000") == 0 || strcmp(state, "42P01") == 0 || strcmp(state, "42883") == 0)
 		fprintf(stderr, "hint: database \"%s\" may lack the extension twtasks, or have an older one"
 				" than this program\n", PQdb(session->conn));
@@ -98,7 +112,7 @@ static void
 refuse(const Session *session, const PGresult *result)
 {
 	fflush(stdout);
-	print_field(result, PG_DIAG_MESSAGE_PRIMARY, "twtasksctl: ");
+	print_message(result);
 	print_field(result, PG_DIAG_MESSAGE_DETAIL, "detail: ");
 	print_field(result, PG_DIAG_MESSAGE_HINT, "hint: ");
 	print_advice(session, result);
@@ -180,11 +194,11 @@ must(const Session *session, const char *sql, int nvalues, const char *const *va
 PGresult *
 session_try(Session *session, const char *sql, int nvalues, const char *const *values)
 {
-	const char *timeout = session->timeout;
+	const char *values_set[] = {session->timeout, session->schema};
 	PGresult   *result;
 
 	must(session, begin, 0, NULL);
-	must(session, settings, 1, &timeout);
+	must(session, settings, lengthof(values_set), values_set);
 	result = run(session, sql, nvalues, values);
 	must(session, is_fine(result) ? commit : rollback, 0, NULL);
 	return result;
@@ -207,7 +221,7 @@ attempt(const SessionOptions *options, const char *password)
 {
 	const char *names[] = {"host", "port", "dbname", "user", "password", "fallback_application_name",
 	"client_encoding", getenv("PGCONNECT_TIMEOUT") ? NULL : "connect_timeout", NULL};
-	const char *values[] = {options->host, options->port, options->dbname, options->user, password, "twtasksctl",
+	const char *values[] = {options->host, options->port, options->dbname, options->user, password, program_invocation_short_name,
 	"UTF8", "10", NULL};
 
 	/* dbname may be a connection string, as it may for psql */
@@ -219,7 +233,7 @@ static void
 on_notice(void *arg, const PGresult *notice)
 {
 	(void) arg;
-	print_field(notice, PG_DIAG_MESSAGE_PRIMARY, "twtasksctl: ");
+	print_message(notice);
 	print_field(notice, PG_DIAG_MESSAGE_HINT, "hint: ");
 }
 
@@ -229,6 +243,8 @@ session_open(const SessionOptions *options)
 	Session    *session = palloc0(sizeof(Session));
 
 	session->role = options->role;
+	session->schema = options->schema;
+	session->lacks = options->lacks;
 	session->timeout_us = options->timeout_us;
 	snprintf(session->timeout, sizeof(session->timeout), INT64_FORMAT, options->timeout_us / 1000);
 	session->conn = attempt(options, NULL);

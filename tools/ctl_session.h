@@ -27,6 +27,10 @@ typedef struct SessionOptions
 	int64		timeout_us;		/* time limit of a statement */
 	const char *role;			/* the role that such a user needs, for
 								 * messages */
+	const char *schema;			/* the search_path has it behind pg_catalog;
+								 * NULL: none */
+	const char *lacks;			/* hint for a relation that is not there;
+								 * NULL: the extension is missing or old */
 } SessionOptions;
 
 /* Asks for a password at the terminal, if the server wants one. */

@@ -132,6 +132,19 @@ twt_add_task_as(PG_FUNCTION_ARGS)
 	return add_one(fcinfo, &task, text_to_cstring(PG_GETARG_TEXT_PP(0)));
 }
 
+TWT_FUNCTION(twt_check_task);
+Datum
+twt_check_task(PG_FUNCTION_ARGS)
+{
+	NewTask		task = {.has_limit = false};
+
+	shape_deform(&new_task_shape, PG_GETARG_HEAPTUPLEHEADER(0), task.values, task.nulls);
+	check_kept_task(&task);
+	allowed_check_add(task.type, caller_name(), false);
+	PG_RETURN_DATUM(shape_form_as(&new_task_shape, get_func_rettype(fcinfo->flinfo->fn_oid),
+								  task.values, task.nulls));
+}
+
 /* ---- many tasks ---- */
 
 static Datum

@@ -180,14 +180,9 @@ check_size(NewTask *task)
 	task->size = (int32) size;
 }
 
-void
-check_new_task(NewTask *task)
+static void
+check_fields(NewTask *task)
 {
-	check_type(task);
-	context_merge(task);
-	if (policy_intercept(task))
-		check_type(task);
-	known_type_check(task->type);
 	policy_apply(task);
 	check_bucket(task);
 	check_sub_type(task);
@@ -199,4 +194,23 @@ check_new_task(NewTask *task)
 	check_size(task);
 	task->run_after = task->nulls[NEW_RUN_AFTER] ? DT_NOBEGIN :
 		DatumGetTimestampTz(task->values[NEW_RUN_AFTER]);
+}
+
+void
+check_new_task(NewTask *task)
+{
+	check_type(task);
+	context_merge(task);
+	if (policy_intercept(task))
+		check_type(task);
+	known_type_check(task->type);
+	check_fields(task);
+}
+
+void
+check_kept_task(NewTask *task)
+{
+	check_type(task);
+	check_fields(task);
+	task->nulls[NEW_EXPIRES] = true;
 }

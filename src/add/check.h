@@ -16,4 +16,11 @@
  */
 extern void check_new_task(NewTask *task);
 
+/*
+ * The same for a task that another system has kept until now: the context of the
+ * session and functions of policies leave it alone, its type may be unknown, and
+ * it never expires.
+ */
+extern void check_kept_task(NewTask *task);
+
 #endif							/* TWT_CHECK_H */

@@ -92,6 +92,10 @@ INSERT INTO call (function, call, answer) VALUES
 	('request_payload', $$twtasks.request_payload(pg_temp.id(1), 'c:\\new') > 0$$, 'true'),
 	('read_payload', $$(twtasks.read_payload((SELECT max(id) FROM twtasks.payload_read))).type$$, '55000'),
 	('disallow_payload', $$twtasks.disallow_payload('T*', 'twtasks_viewer')$$, 'true'),
+	('begin_import', $$twtasks.begin_import('c:\\new', 0)$$, 'false'),
+	('import_tasks', $$(SELECT reason FROM twtasks.import_tasks('c:\\new', '[{"type": "c:\\\\new"}]'))$$, 'version, tries, priority or a time of the task is not valid'),
+	('compare_import', $$(SELECT result FROM twtasks.compare_import('[{"type": "c:\\\\new"}]'))$$, 'refused'),
+	('end_import', $$twtasks.end_import('c:\\new')$$, ''),
 	('reset_tasks', $$twtasks.reset_tasks() > 0$$, 'true'),
 	-- schedules
 	('cron_next', $$twtasks.cron_next('*/5 * * * *', '2024-01-01 00:01+00') = '2024-01-01 00:05+00'$$, 'true'),

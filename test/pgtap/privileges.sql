@@ -50,7 +50,7 @@ SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,re
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,error_groups,type_loads,recent_minutes,adoption_fault,is_testing}'::text[]) f
 UNION ALL
-SELECT f, '{}'::text[] FROM unnest('{begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_priority,check_filter,
+SELECT f, '{}'::text[] FROM unnest('{begin_import,check_task,compare_import,digest,end_import,import_task,import_tasks,imported_context,imported_row,imported_status,read_imported,store_imported,begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_priority,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,
 	finished_facts,renew_marker,make_marker,write_adoption,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,prioritize_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,lock_settings,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
@@ -93,7 +93,7 @@ UNION ALL SELECT 'own_tasks', '{producer}'::text[]
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{payload_reader,payload_read}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit,flow}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,task_attempt,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
-	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,monitor_metric,refused_node,handled_type,message_offset,duty}'::text[]) r;
+	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,monitor_metric,refused_node,handled_type,import,message_offset,duty}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
@@ -126,10 +126,10 @@ SELECT is(ARRAY[has_schema_privilege(w.role, 'twtasks_internal', 'USAGE'), has_s
 	ARRAY[w.name = 'worker', false], w.name || CASE w.name WHEN 'worker' THEN ' sees' ELSE ' does not see' END || ' the schema of internals')
 FROM who w ORDER BY w.name;
 -- \df twtasks.* shows the product: administrators call allow_type(),
--- allow_payload() and their opposites.
+-- allow_payload(), their opposites, and what twtasks-import calls.
 SELECT bag_eq($$SELECT p.proname::text FROM pg_proc p JOIN callers c ON c.function = p.proname
 	WHERE p.pronamespace = 'twtasks'::regnamespace AND c.roles <@ '{worker}'$$,
-	'{allow_payload,allow_type,disallow_payload,disallow_type}'::text[], 'schema twtasks has no function that only sidecars call');
+	'{allow_payload,allow_type,begin_import,compare_import,disallow_payload,disallow_type,end_import,import_tasks}'::text[], 'schema twtasks has no function that only sidecars call');
 
 -- PUBLIC has nothing.
 SELECT is((SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a

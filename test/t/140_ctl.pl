@@ -110,7 +110,7 @@ foreach my $verb (@order)
 		my ($out, $err) = $ctl{$role}->ends(1, [ $verb, @arguments ], "$verb as $role is refused");
 
 		is($out, '', "$verb as $role shows nothing");
-		like($err, qr/permission denied.*\nhint: this verb needs the rights of twtasks_(?:viewer|$needed)\b/,
+		like($err, qr/permission denied.*\nhint: this needs the rights of twtasks_(?:viewer|$needed)\b/,
 			"$verb as $role names the role that is needed");
 	}
 	my (undef, $text) = $super->run([ $verb, @arguments ]);

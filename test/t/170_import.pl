@@ -1,0 +1,119 @@
+# 170_import.pl -- twtasks-import copies 10,000 tasks of the original byte for byte,
+# although it is killed in the middle, and a repeated run adds nothing.
+
+use strict;
+use warnings FATAL => 'all';
+
+use IPC::Run;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Original;
+use TwTasks::Session;
+use TwTasks::Wait;
+
+my $tasks = 10_000;
+my $node = TwTasks::Cluster->create('main');
+my $original = TwTasks::Original->create($node, $tasks);
+
+# All tasks here, live or ended.
+my $here = 'SELECT count(*) FROM twtasks.tasks';
+
+# The tasks that the import takes.
+my $taken = q{(status NOT IN ('DONE', 'FAILED', 'CANCELLED') OR state_time >= now() - interval '30 days')};
+
+# Each task as it shall be here, and as it is.
+sub wanted_rows
+{
+	return $original->value(<<"SQL");
+		SELECT concat_ws('|', t.id, CASE t.status WHEN 'NEW' THEN 'SUBMITTED' WHEN 'PROCESSING' THEN 'ERROR' ELSE t.status END,
+			t.version, t.processing_tries_count, least(t.priority, 9), t.type, coalesce(t.sub_type, '-'), coalesce(k.key, '-'),
+			extract(epoch FROM t.state_time), extract(epoch FROM t.time_created),
+			CASE WHEN t.status IN ('NEW', 'WAITING', 'SUBMITTED') THEN extract(epoch FROM t.next_event_time)::text ELSE '-' END,
+			coalesce(encode(sha256(e.payload), 'hex'), '-'), coalesce(length(e.payload), -1), coalesce(e.context::text, '-'))
+		FROM tw_task t JOIN expected e USING (id) LEFT JOIN unique_tw_task_key k ON k.task_id = t.id
+		WHERE $taken ORDER BY t.id
+SQL
+}
+
+sub found_rows
+{
+	return $node->value(<<'SQL');
+		SELECT concat_ws('|', t.id, t.status, t.version, t.tries, t.priority, t.type, coalesce(t.sub_type, '-'), coalesce(t.key, '-'),
+			extract(epoch FROM t.state_time), extract(epoch FROM t.created),
+			CASE WHEN t.status IN ('WAITING', 'SUBMITTED') THEN extract(epoch FROM t.next_event_time)::text ELSE '-' END,
+			coalesce(encode(sha256(t.payload), 'hex'), '-'), coalesce(length(t.payload), -1), coalesce(t.context::text, '-'))
+		FROM (SELECT id, status, version, tries, priority, type, sub_type, key, state_time, created, next_event_time, payload, context FROM twtasks.task
+			UNION ALL SELECT id, status, version, tries, priority, type, sub_type, key, state_time, created, NULL, payload, context FROM twtasks.finished_task) t
+		ORDER BY t.id
+SQL
+}
+
+# The first line that two texts do not share.
+sub first_difference
+{
+	my ($one, $other) = map { [ split /\n/ ] } @_;
+
+	for my $i (0 .. $#$one)
+	{
+		return "$one->[$i]\n" . ($other->[$i] // 'nothing') if $one->[$i] ne ($other->[$i] // '');
+	}
+	return scalar(@$one) . ' and ' . scalar(@$other) . ' lines';
+}
+
+# ---- only a look ----
+
+my ($out) = $original->ends(0, ['--dry-run'], 'a dry run finds that all tasks fit');
+
+like($out, qr/^status +tasks +new +here +refused +type\n(?:CANCELLED|DONE)/, 'it counts them by status and type');
+is($node->value($here), 0, 'it stores nothing');
+is($node->value('SELECT count(*) FROM twtasks.import'), 0, 'nor that an import has begun');
+
+# ---- killed in the middle ----
+
+# Another session holds a key that the import needs.
+my $place = int($tasks * 2 / 3);
+my $held = $original->value("SELECT key FROM unique_tw_task_key JOIN tw_task ON id = task_id WHERE $taken ORDER BY id OFFSET $place / 4 LIMIT 1");
+my $holder = TwTasks::Session->new($node->connstr('postgres'));
+
+$holder->query(qq{BEGIN; INSERT INTO twtasks.unique_key (task_id, key) VALUES (gen_random_uuid(), '$held')});
+my ($in, $said) = ('', '');
+my $run = IPC::Run::start($original->command([]), '<', \$in, '>', \$said, '2>', \$said);
+
+my $importing = q{FROM pg_stat_activity WHERE query ~ 'FROM twtasks.import_tasks' AND pid <> pg_backend_pid() AND state = 'active'};
+
+wait_ok(sub { $node->value("SELECT count(*) $importing AND wait_event_type = 'Lock'") == 1 },
+	'an import waits for a key that another transaction holds');
+$run->kill_kill(grace => 0);
+eval { $run->finish };
+wait_ok(sub { $node->value("SELECT count(pg_terminate_backend(pid)) $importing") == 0 }, 'the server ends the session of the killed import');
+my $middle = $node->value($here);
+
+cmp_ok($middle, '>', 0, 'the killed import has committed batches');
+cmp_ok($middle, '<', $original->value("SELECT count(*) FROM tw_task WHERE $taken"), 'and not all of them');
+$holder->query('ROLLBACK');
+
+# ---- to the end ----
+
+($out) = $original->ends(0, [], 'a repeated import goes on to the end');
+like($out, qr/^\d+ tasks have a priority that is not within 0 to 9/m, 'it counts priorities that it changes');
+like($out, qr/^ERROR +(\d+) +\1 +0  [0-9a-f]{64}$/m, 'it shows the hash of each status');
+
+my ($wanted, $found) = (wanted_rows(), found_rows());
+
+ok($wanted eq $found, 'each task is here, byte for byte') or diag(first_difference($wanted, $found));
+is($node->value('SELECT count(*) FROM twtasks.unique_key'), $node->value($here), 'the id of each task is taken');
+is($node->value(q{SELECT count(*) FROM twtasks.unknown_outcomes}),
+	$original->value(q{SELECT count(*) FROM tw_task WHERE status = 'PROCESSING'}),
+	'tasks that were PROCESSING wait for a person');
+is($node->value(q{SELECT count(*) FROM twtasks.finished_task_other}), 0, 'the history has a partition for each day');
+
+# ---- again ----
+
+my $before = $node->value('SELECT sum(hashtext(t::text)) FROM twtasks.task t');
+
+($out) = $original->ends(0, [], 'an import that is complete may be repeated');
+unlike($out, qr/^\w+ +\d+ +[1-9]\d* +\d+ +\d+  TYPE/m, 'it adds nothing');
+ok(found_rows() eq $found, 'nothing is doubled');
+is($node->value('SELECT sum(hashtext(t::text)) FROM twtasks.task t'), $before, 'no task has changed');
+
+done_testing();

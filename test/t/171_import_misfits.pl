@@ -1,0 +1,162 @@
+# 171_import_misfits.pl -- twtasks-import names each task that does not fit, and imports
+# nothing beside it unless told to; it finds each difference, and refuses to begin
+# while others work.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Original;
+use TwTasks::Session;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+my $node = TwTasks::Cluster->create('main', conf => { 'twtasks.max_payload' => q{'512kB'} });
+my $original = TwTasks::Original->create($node, 80);
+my $here = 'SELECT count(*) FROM twtasks.tasks';
+my ($out, $err);
+
+$node->value('CREATE ROLE migrator LOGIN IN ROLE twtasks_viewer');
+
+# Adds a task in WAITING to the source, with its bytes of data in a format.
+my $number = 0;
+
+sub misfit
+{
+	my (%has) = @_;
+	my $id = sprintf '00000000-0000-4000-8000-%012d', ++$number;
+	my %column = (type => 'FITS', sub_type => undef, status => 'WAITING', version => 0, tries => 0, format => 0, data => 'fits', context => undef, next => 'now', %has);
+	my $text = sub { defined $_[0] ? "'" . ($_[0] =~ s/'/''/gr) . "'" : 'NULL' };
+
+	$original->value(sprintf <<'SQL', $text->($id), map({ $text->($column{$_}) } qw(type sub_type status next)), $column{tries}, $column{version});
+		INSERT INTO tw_task (id, type, sub_type, status, data, next_event_time, state_time, time_created, time_updated, processing_tries_count, version)
+		VALUES (%s, %s, %s, %s, '', %s, now(), now(), now(), %s, %s)
+SQL
+	my $bytes = $column{bytes} // "convert_to(" . $text->($column{data}) . ", 'UTF8')";
+
+	$original->value("INSERT INTO tw_task_data VALUES ('$id', $column{format}, $bytes, 0, " . (defined $column{context} ? "convert_to('$column{context}', 'UTF8')" : 'NULL') . ')');
+	$original->value("INSERT INTO unique_tw_task_key VALUES ('$id', $number, " . $text->($has{key}) . ')') if defined $has{key};
+	return $id;
+}
+
+# ---- who may ----
+
+($out, $err) = $original->ends(1, ['--dry-run'], 'a role without rights is refused', 'migrator');
+like($err, qr/permission denied for function import_tasks\nhint: this needs the rights of twtasks_owner/, 'and learns what it needs');
+$node->value('GRANT EXECUTE ON FUNCTION twtasks.import_tasks, twtasks.compare_import, twtasks.begin_import, twtasks.end_import TO migrator');
+$original->ends(0, ['--dry-run'], 'the functions may be granted to another role', 'migrator');
+($out, $err) = $original->ends(3, [ '--dry-run', '--schema', 'elsewhere' ], 'tables that are not there are an error');
+like($err, qr/^twtasks-import: relation "tw_task" does not exist\nhint: --schema names/, 'which says what to do');
+($out, $err) = $original->ends(2, [ '--to', 'dbname=postgres password=secret' ], 'a password in the arguments is refused');
+unlike($err, qr/secret/, 'and not repeated');
+$original->ends(2, [ '--ended', 'x' ], 'days must be a number');
+($out, $err) = $original->ends(1, [ '--ended', 31 ], 'no more history is taken than is kept');
+like($err, qr/twtasks\.keep_finished/, 'which the message explains');
+
+# ---- misfits ----
+
+my %why = (
+	misfit(type => 'two words') => qr/invalid type: "two words"/,
+	misfit(type => 'T' x 121) => qr/invalid type/,
+	misfit(sub_type => 's' x 251) => qr/invalid sub_type/,
+	misfit(key => 'k' x 1001) => qr/invalid key: A key has 1 to 1000 bytes/,
+	misfit(key => "a\nb") => qr/invalid key/,
+	misfit(status => 'PAUSED') => qr/unrecognized task status: "PAUSED"/,
+	misfit(status => 'HELD') => qr/unrecognized task status: "HELD"/,
+	misfit(tries => '3000000000') => qr/version, tries, priority or a time/,
+	misfit(version => -1) => qr/version, tries, priority or a time/,
+	misfit(next => 'infinity') => qr/version, tries, priority or a time/,
+	misfit(format => 4) => qr/its format is not one of 0 to 3/,
+	misfit(format => 1) => qr/the gzip stream is broken or cut/,
+	misfit(format => 2) => qr/a block of the LZ4 stream is broken or missing/,
+	misfit(format => 2, bytes => q{'\x4c5a34426c6f636b10000000000000000000000000ff'}) => qr/bytes follow the end/,
+	misfit(format => 3) => qr/the zstd stream is broken/,
+	misfit(context => '{"map": {}}') => qr/the context is not an object with contextMap alone/,
+	misfit(context => '{"contextMap":') => qr/invalid input syntax for type json/,
+	misfit(bytes => "decode(repeat('00', 600000), 'hex')") => qr/task of 600000 bytes is too large/,
+	misfit(type => 'DATA|x', data => 'no JSON') => qr/invalid input syntax for type json/,
+	misfit(type => 'DATA|y', data => '"\u0000"') => qr/unsupported Unicode escape sequence/,
+	misfit(type => 'DATA|z', bytes => q{'\xff'}) => qr/invalid byte sequence/,
+	misfit(key => 'taken') => qr/its key "taken" belongs to task \S+ here/);
+my $data = misfit(type => 'DATA|fits', data => '{"n": 1.50}', key => 'data');
+my @json = ('--json', 'DATA|*');
+
+$node->value(q{SELECT twtasks.add_task('OURS', key => 'taken', run_after => '2100-01-01')});
+foreach my $arguments ([ '--dry-run', @json ], \@json)
+{
+	($out, $err) = $original->ends(1, $arguments, "tasks do not fit: @$arguments");
+	like($out, qr/^refused $_ \S+ [^\n]*: $why{$_}/m, "$_ is named, with the reason") foreach sort keys %why;
+	is(scalar(() = $out =~ /^refused /mg), scalar keys %why, 'and no other');
+}
+like($err, qr/22 tasks do not fit, so none was imported/, 'nothing is imported beside them');
+is($node->value($here), 1, 'indeed nothing');
+
+# ---- others at work ----
+
+my $sidecar = TwTasks::Sidecar->start($node, 'main', handlers => [ { types => ['TYPE_1|*'], noop => JSON::PP::true } ]);
+
+($out, $err) = $original->ends(1, [ @json, '--skip-misfits' ], 'a sidecar would start the tasks at once');
+like($err, qr/sidecars of the target would start the tasks at once: \S+ handles TYPE_1\|a\.b\n/, 'which the message says');
+$sidecar->stop;
+
+# ---- without the misfits ----
+
+$node->value(q{SELECT twtasks.configure_bucket('side'), twtasks.configure_type('FITS', bucket => 'side', expires_after => '1 minute')});
+my $fits = misfit();
+
+$original->ends(0, [ @json, '--skip-misfits', '--processing', 'retry', '--ended', 0 ], 'all others can be imported');
+is($node->value($here), 1 + $original->value(q{SELECT count(*) FROM tw_task WHERE id::text !~ '^00000000' AND status NOT IN ('DONE', 'FAILED', 'CANCELLED')}) + 2,
+	'and no task that has ended');
+is($node->value("SELECT data || jsonb_build_object('payload', payload IS NULL) FROM twtasks.task WHERE id = '$data'"), '{"n": 1.50, "payload": true}', 'the data of a named type is JSON');
+is($node->value("SELECT bucket || ' ' || coalesce(expires::text, 'never') FROM twtasks.task WHERE id = '$fits'"), 'side never', 'a policy gives the bucket, and no time to expire');
+is($node->value(q{SELECT count(*) FROM twtasks.unknown_outcomes}), 0, 'tasks that were PROCESSING run again');
+is($node->value(q{SELECT result FROM twtasks.add_task('DATA|fits', key => 'data')}), 'already_exists', 'a key stays taken');
+
+# ---- differences ----
+
+my @rest = (@json, '--skip-misfits', '--processing', 'retry', '--ended', 0);
+
+foreach my $change (q{payload = 'xx'}, q{priority = priority + 1}, q{key = 'x'}, q{next_event_time = next_event_time + interval '1 microsecond'},
+	q{context = '{"a": 1}'}, q{sub_type = 'x'}, q{tries = tries + 1}, q{state_time = state_time + interval '1 ms'})
+{
+	$node->value("CREATE TABLE public.kept AS SELECT * FROM twtasks.task WHERE id = '$fits'");
+	$node->value("UPDATE twtasks.task SET $change WHERE id = '$fits'");
+	($out, $err) = $original->ends(1, \@rest, "a difference is found: $change");
+	like($out, qr/^differs $fits WAITING FITS$/m, 'and its task is named');
+	like($out, qr/^WAITING .* [0-9a-f]{64} <> [0-9a-f]{64}$/m, 'and both hashes');
+	$node->value("DELETE FROM twtasks.task WHERE id = '$fits'");
+	$node->value('INSERT INTO twtasks.task SELECT * FROM public.kept; DROP TABLE public.kept');
+}
+$original->value("UPDATE tw_task SET version = version + 1 WHERE id = '$fits'");
+($out) = $original->ends(1, \@rest, 'a task that has changed in the source is a difference');
+like($out, qr/^differs $fits WAITING FITS$/m, 'it is named');
+$original->value("UPDATE tw_task SET version = version - 1 WHERE id = '$fits'");
+
+# ---- later ----
+
+$node->value("SELECT twtasks.hold_task('$fits')");
+($out) = $original->ends(0, \@rest, 'a task that has gone on here is no difference');
+like($out, qr/^WAITING +\d+ +\d+ +1  /m, 'it is counted');
+$node->value("WITH d AS (DELETE FROM twtasks.task WHERE id = '$data') DELETE FROM twtasks.unique_key WHERE task_id = '$data'");
+($out) = $original->ends(0, \@rest, 'a task that was done and deleted since is no difference');
+like($out, qr/^1 tasks are gone since the import was found complete/m, 'the import says so');
+is($node->value("SELECT count(*) FROM twtasks.tasks WHERE id = '$data'"), 0, 'and does not add it again');
+
+# ---- the nodes of the original ----
+
+my $reading = q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM tw_task%'};
+my $reader = TwTasks::Session->new($original->connstr);
+
+# Each statement is one of its own, since a session tells of its reads only when idle.
+$reader->send('SELECT count(*) FROM tw_task \watch 0.2');
+wait_ok(sub { $original->value($reading) == 1 }, 'a node of the original reads its table');
+($out, $err) = $original->ends(1, [ @rest, '--watch', '6s' ], 'an import does not begin while nodes run');
+like($err, qr/other sessions read table tw_task.*\ndetail: Sessions of this database: .*pid \d+/, 'it names the sessions');
+$original->value(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM tw_task%'});
+$reader->receive;
+
+# Sessions tell late of what they have read.
+once_ok(sub { ($original->run([ @rest, '--watch', '2s' ]))[0] == 0 }, 'and begins when they are gone');
+
+done_testing();
