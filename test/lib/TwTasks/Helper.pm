@@ -234,7 +234,7 @@ sub term_ok
 	wait_ok(sub { !TwTasks::Sidecar::is_running($pid) }, '... and the worker has exited');
 	unlike($sidecar->log, qr/broke the protocol|was killed|KILL/, '... in order');
 	@ids = $self->while_it_works('stop', sub { $sidecar->signal('TERM'); $sidecar->wait_for_log(qr/stopping: /) });
-	is($sidecar->stop, 0, 'a sidecar that is told to stop waits for the worker');
+	is($sidecar->wait_for_exit, 0, 'a sidecar that is told to stop waits for the worker');
 	is($self->state($ids[0]), 'DONE 1', '... and for the task that runs');
 	$self->{sidecar} = $self->start_sidecar('b');
 	$self->wait_until_done_ok(1, '... and the next sidecar runs what is left', @ids);

@@ -1,0 +1,19 @@
+# 170_helper_rails.pl -- the helper for Rails keeps its promises: jobs of ActiveJob run in
+# twtasks.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Helper;
+
+TwTasks::Helper::packages('rails');
+my ($code, $application) = TwTasks::Helper::paths('helpers/rails/lib', 'test/helpers/rails/app.rb');
+my $helper = TwTasks::Helper->start(
+	argv => [ '/usr/bin/ruby', "-I$code", $application ],
+	types => ['rails|*'],
+	has_keys => 0);
+
+$helper->claims_ok("$code/twtasks.rb");
+
+done_testing();
