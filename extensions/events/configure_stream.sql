@@ -67,7 +67,7 @@ BEGIN
 	PERFORM twtasks.configure_type(type, on_end => hook);
 	INSERT INTO twtasks.event_stream AS s (name, type, batch, bucket, priority, changed_at, changed_by)
 	VALUES (name, type, batch, coalesce(bucket, policy.bucket, 'default'), priority,
-			clock_timestamp(), twtasks_internal.actor())
+			clock_timestamp(), twtasks_internal.author())
 	ON CONFLICT ON CONSTRAINT event_stream_pkey DO UPDATE SET
 		type = EXCLUDED.type, batch = EXCLUDED.batch, bucket = EXCLUDED.bucket, priority = EXCLUDED.priority,
 		changed_at = EXCLUDED.changed_at, changed_by = EXCLUDED.changed_by;

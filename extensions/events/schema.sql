@@ -22,7 +22,7 @@ CREATE TABLE twtasks.event_stream (
 	bucket		text COLLATE "C" NOT NULL,	-- Bucket of its head tasks
 	priority	integer,					-- Priority of its head tasks; NULL: of their type's policy
 	changed_at	timestamptz NOT NULL,		-- Time of the last change
-	changed_by	text NOT NULL,				-- Role that logged in and made the last change
+	changed_by	text NOT NULL,				-- Role that logged in and made the last change, or the person for whom twtasks-web did
 	CONSTRAINT event_stream_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.event_stream IS 'Streams of ordered events, as configure_stream() set them';

@@ -38,7 +38,7 @@ BEGIN
 	IF state.decided IS NOT NULL THEN
 		RETURN false;
 	END IF;
-	PERFORM twtasks_internal.end_item(state, 'CANCELLED', reason, decision, twtasks_internal.actor());
+	PERFORM twtasks_internal.end_item(state, 'CANCELLED', reason, decision, twtasks_internal.author());
 	RETURN true;
 END $$;
 
@@ -75,7 +75,7 @@ BEGIN
 		RAISE EXCEPTION 'identifier and reason must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	UPDATE twtasks.anomaly a
-	SET closed = twtasks.clock(), closed_by = twtasks_internal.actor(), reason = close_anomalies.reason
+	SET closed = twtasks.clock(), closed_by = twtasks_internal.author(), reason = close_anomalies.reason
 	WHERE a.kind = known.name AND a.identifier = close_anomalies.identifier AND a.closed IS NULL;
 	GET DIAGNOSTICS n = ROW_COUNT;
 	RETURN n;

@@ -325,7 +325,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	known.changed_at := clock_timestamp();
-	known.changed_by := twtasks_internal.actor();
+	known.changed_by := twtasks_internal.author();
 	INSERT INTO twtasks.kind SELECT (known).*;
 END $$;
 

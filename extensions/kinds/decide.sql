@@ -58,7 +58,7 @@ BEGIN
 	PERFORM twtasks_internal.check_may_name(given.event_function),
 			twtasks_internal.check_function('event_function', given.event_function, '{jsonb,text,jsonb}', 'jsonb');
 	INSERT INTO twtasks.reaction AS r
-	VALUES (given.kind, given.decision, given.then_kind, given.event_function, clock_timestamp(), twtasks_internal.actor())
+	VALUES (given.kind, given.decision, given.then_kind, given.event_function, clock_timestamp(), twtasks_internal.author())
 	ON CONFLICT ON CONSTRAINT reaction_pkey DO UPDATE SET
 		event_function = EXCLUDED.event_function, changed_at = EXCLUDED.changed_at, changed_by = EXCLUDED.changed_by;
 END $$;

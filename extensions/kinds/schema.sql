@@ -52,7 +52,7 @@ CREATE TABLE twtasks.kind (
 	contract		text,						-- Function that says whether an answer is well-formed; NULL: any is
 	decide			text,						-- Function that decides by read model and answer
 	changed_at		timestamptz NOT NULL,		-- Time of the last change
-	changed_by		text NOT NULL,				-- Role that logged in and made the last change
+	changed_by		text NOT NULL,				-- Role that logged in and made the last change, or the person for whom twtasks-web did
 	CONSTRAINT kind_pkey PRIMARY KEY (name),
 	CONSTRAINT kind_type_key UNIQUE (type)
 );
@@ -73,7 +73,7 @@ CREATE TABLE twtasks.reaction (
 	then_kind		text COLLATE "C" NOT NULL,	-- Name of the kind that is started
 	event_function	text,						-- Function that makes its event; NULL: the outcome is the event
 	changed_at		timestamptz NOT NULL,		-- Time of the last change
-	changed_by		text NOT NULL,				-- Role that logged in and made the last change
+	changed_by		text NOT NULL,				-- Role that logged in and made the last change, or the person for whom twtasks-web did
 	CONSTRAINT reaction_pkey PRIMARY KEY (kind, decision, then_kind)
 );
 COMMENT ON TABLE twtasks.reaction IS 'Kinds that outcomes start, as on_outcome() set it';
@@ -141,7 +141,7 @@ CREATE TABLE twtasks.anomaly (
 	result			text,						-- Result that the handler reported
 	message			text,						-- ... and its message
 	outcome			jsonb,						-- ... and its outcome
-	closed_by		text,						-- Role that logged in and closed it
+	closed_by		text,						-- Role that logged in and closed it, or the person for whom twtasks-web did
 	reason			text						-- ... and why
 );
 -- The same result may come twice, so no columns are a key.

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
-SELECT plan(68);
+SELECT plan(69);
 
 -- ---- streams ----
 CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql
@@ -27,7 +27,10 @@ SELECT is_empty('SELECT FROM twtasks.event_streams', 'nothing is stored of what 
 
 SELECT lives_ok($$SELECT twtasks.configure_stream(repeat('n', 250), 'T')$$, 'a name of 250 bytes is taken');
 SELECT twtasks.configure_type('WORKS', bucket => 'a');
+SET LOCAL twtasks.on_behalf_of = 'anne';
 SELECT twtasks.configure_stream('works', 'WORKS', batch => 2);
+SET LOCAL twtasks.on_behalf_of = '';
+SELECT is((SELECT changed_by FROM twtasks.event_streams WHERE name = 'works'), 'anne', 'a stream names the person for whom a program changed it');
 SELECT is((SELECT bucket FROM twtasks.event_streams WHERE name = 'works'), 'a', 'the bucket is that of the type');
 SELECT twtasks.configure_stream('works', 'WORKS', batch => 2, bucket => 'b', priority => 3);
 SELECT is((SELECT concat_ws(' ', type, batch, bucket, priority) FROM twtasks.event_streams WHERE name = 'works'), 'WORKS 2 b 3',

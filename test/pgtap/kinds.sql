@@ -166,8 +166,10 @@ SELECT results_eq($$SELECT identifier, result, message, outcome FROM twtasks.ano
 	'a late result is kept, and a repeated one is not');
 SELECT is(pg_temp.outcome('box-1')->>'decision', 'unsure', 'a late result changes nothing');
 SELECT is((SELECT concat(decision, closed) FROM twtasks.anomalies WHERE identifier = 'box-1'), 'sent', 'people see what it decided');
+SET LOCAL twtasks.on_behalf_of = 'anne';
 SELECT is(twtasks.close_anomalies('box', 'box-1', 'looked at') + 10 * twtasks.close_anomalies('box', 'box-1', 'again'), 1::bigint, 'a person closes it, once');
-SELECT is((SELECT concat(closed IS NOT NULL, ' ', closed_by = session_user, ' ', reason) FROM twtasks.anomalies WHERE identifier = 'box-1'), 't t looked at', 'the anomaly says by whom, and why');
+SET LOCAL twtasks.on_behalf_of = '';
+SELECT is((SELECT concat(closed IS NOT NULL, ' ', closed_by, ' ', reason) FROM twtasks.anomalies WHERE identifier = 'box-1'), 't anne looked at', 'the anomaly says by whom, and why');
 
 SELECT twtasks.configure_kind('lone', 'black_boxed', 'LONE', 'lone-{/n}', on_uncertain => 'public.regress_unsure', attempts => 1);
 SELECT twtasks.start('lone', '{"n": 1, "attempt1": {"fault": "declined"}}') \g /dev/null

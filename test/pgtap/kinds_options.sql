@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_kinds;
-SELECT plan(33);
+SELECT plan(34);
 
 CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT '{"decision": "failed"}'::jsonb $$;
@@ -48,6 +48,10 @@ SELECT throws_ok($$SELECT twtasks.configure_kind('box', on_fault => 'public.regr
 RESET ROLE;
 SELECT is(pg_temp.options('box'), options || '{"expires": "1 day"}', 'the functions stay') FROM whole;
 SELECT is((SELECT changed_by FROM twtasks.kinds WHERE name = 'box'), session_user::text, 'the kind says who has changed it');
+SET LOCAL twtasks.on_behalf_of = 'anne';
+SELECT twtasks.configure_kind('box', expires => '2 days') \g /dev/null
+SET LOCAL twtasks.on_behalf_of = '';
+SELECT is((SELECT changed_by FROM twtasks.kinds WHERE name = 'box'), 'anne', '... also the person for whom a program did');
 
 -- ---- removal ----
 SELECT ok(twtasks.unset_kind_options('box', 'on_fault', 'expires', 'delay', 'attempts'), 'options are removed');
