@@ -148,7 +148,8 @@ END $$;
  *
  *		All that is known of the life of a task, in order: its add, from when each try
  *		could have started, the start and the end of each try, changes by hand, and its
- *		end or present status.  Each change of status adds 1 to the version, so a gap
+ *		end or present status.  The order is the one of the versions, since a task that is
+ *		resumed could have started before that; events without a version stand by their time.  Each change of status adds 1 to the version, so a gap
  *		in the versions is a change of which nothing is kept: a try that its handler
  *		ended by repeat or release, the move of a waiting task to the queue before the
  *		last try, and all that is older than twtasks.keep_attempts or twtasks.keep_audit.
@@ -195,7 +196,8 @@ BEGIN
 		RAISE EXCEPTION 'id must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	RETURN QUERY
-	SELECT e.at, e.event, e.version, e.status, e.actor, e.node, e.detail
-	FROM twtasks_internal.life_events(life.id, life.ended) e
-	ORDER BY e.at, e.version NULLS LAST;
+	SELECT o.at, o.event, o.version, o.status, o.actor, o.node, o.detail
+	FROM (SELECT e.*, max(e.version) OVER (ORDER BY e.at, e.version NULLS LAST ROWS UNBOUNDED PRECEDING) AS reached
+		  FROM twtasks_internal.life_events(life.id, life.ended) e) o
+	ORDER BY coalesce(o.version, o.reached) NULLS FIRST, o.version NULLS LAST, o.at;
 END $$;

@@ -300,7 +300,7 @@ END $$;
  * twtasks.recent_minutes(type)
  *
  *		The last hour, a row for each minute of which a sidecar told something, from
- *		the newest 50,000 rows of twtasks.flow.
+ *		the newest 50,000 rows of twtasks.flow.  A minute that has further rows is left out.
  *
  * Parameters
  *		type			NULL: all types
@@ -333,19 +333,21 @@ AS $$
 		WHERE date_trunc('minute', r.created) >= s.back_to AND (recent_minutes.type IS NULL OR r.type = recent_minutes.type)
 		GROUP BY 1),
 	tries AS MATERIALIZED (
-		SELECT date_trunc('minute', g.at) AS at, sum(g.started)::bigint AS started, sum(g.done)::bigint AS done, sum(g.failed)::bigint AS failed,
-			   sum(g.errors)::bigint AS errors, sum(g.retried)::bigint AS retried
-		FROM (SELECT f.at, sum(f.started::integer) AS started, sum(f.done::integer) AS done, sum(f.failed::integer) AS failed,
+		SELECT date_trunc('minute', g.at) AS at, sum(g.started) FILTER (WHERE g.fits)::bigint AS started, sum(g.done) FILTER (WHERE g.fits)::bigint AS done,
+			   sum(g.failed) FILTER (WHERE g.fits)::bigint AS failed, sum(g.errors) FILTER (WHERE g.fits)::bigint AS errors,
+			   sum(g.retried) FILTER (WHERE g.fits)::bigint AS retried, bool_or(g.fits) AS fits,
+			   sum(sum(g.rows)) OVER (ORDER BY date_trunc('minute', g.at) DESC) > 50000 AS is_cut
+		FROM (SELECT f.at, recent_minutes.type IS NULL OR f.type = recent_minutes.type AS fits, count(*) AS rows,
+					 sum(f.started::integer) AS started, sum(f.done::integer) AS done, sum(f.failed::integer) AS failed,
 					 sum(f.errors::integer) AS errors, sum(f.retried::integer) AS retried
 			  FROM (SELECT w.at, w.type, w.started, w.done, w.failed, w.errors, w.retried FROM twtasks.flow w
 					WHERE w.at >= (SELECT date_trunc('minute', twtasks.clock()) - interval '59 minutes') AND w.at <= (SELECT twtasks.clock())
 					  AND w.step < interval '1 hour'
-					ORDER BY w.at DESC LIMIT 50000) f
-			  WHERE recent_minutes.type IS NULL OR f.type = recent_minutes.type
-			  GROUP BY f.at) g
+					ORDER BY w.at DESC LIMIT 50001) f
+			  GROUP BY f.at, 2) g
 		GROUP BY 1)
 	SELECT coalesce(t.at, a.at), CASE WHEN coalesce(t.at, a.at) >= s.back_to THEN coalesce(a.added, 0) END,
 		   coalesce(t.started, 0), coalesce(t.done, 0), coalesce(t.failed, 0), coalesce(t.errors, 0), coalesce(t.retried, 0)
-	FROM tries t FULL JOIN adds a ON a.at = t.at CROSS JOIN seen s
+	FROM (SELECT y.* FROM tries y WHERE y.fits AND NOT y.is_cut) t FULL JOIN adds a ON a.at = t.at CROSS JOIN seen s
 	ORDER BY 1 DESC LIMIT 60
 $$;

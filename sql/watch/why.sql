@@ -401,7 +401,7 @@ BEGIN
 		version := told.version;
 	ELSIF status IN ('SUBMITTED', 'WAITING') THEN
 		SELECT n.* INTO told FROM twtasks_internal.why_not_started(task) n;
-		place := least(told.place, 10000);
+		place := CASE WHEN told.place IS NOT NULL THEN least(told.place, 10000) END;
 		place_capped := told.place > 10000;
 		starts := told.starts;
 	ELSIF status = 'PROCESSING' THEN

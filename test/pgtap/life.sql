@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(37);
+SELECT plan(38);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 TRUNCATE twtasks.task_attempt;
 
@@ -93,6 +93,16 @@ TRUNCATE twtasks.task_attempt;
 DELETE FROM twtasks.audit;
 SELECT is(pg_temp.lived(1), 'add 0 ?, start 8 PROCESSING, done 9 DONE', 'attempts and audit that are gone: its last start and its end');
 SELECT is(pg_temp.lived(10) || '; ' || pg_temp.lived(12), 'add 0 ?, now 1 HELD; add 0 ?, now 4 WAITING', 'a status of which nothing else is kept');
+
+-- ---- The order is the one of the versions ----
+SELECT pg_temp.task_in('ERROR', pg_temp.id(30)) \g /dev/null
+SELECT twtasks.resume_task(pg_temp.id(30), 2, 'the bank is back') \g /dev/null
+SELECT pg_temp.due(30) \g /dev/null
+SELECT pg_temp.grab(pg_temp.id(30)) \g /dev/null
+SELECT pg_temp.finish(pg_temp.id(30), 'retry', message => 'busy', delay_ms => 3600000) \g /dev/null
+UPDATE twtasks.task_attempt SET runnable = runnable - interval '1 h' WHERE task_id = pg_temp.id(30);
+SELECT is(pg_temp.lived(30), 'add 0 SUBMITTED, start 1 PROCESSING, error 2 ERROR, resume 3 WAITING, runnable 4 SUBMITTED, start 5 PROCESSING, retry 6 WAITING',
+	'a task that could have started before it was resumed');
 
 -- ---- Rights ----
 SELECT throws_ok('SELECT * FROM twtasks.life(NULL)', '22004', NULL, 'no id');

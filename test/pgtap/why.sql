@@ -8,7 +8,7 @@ DELETE FROM twtasks.type_policy;
 DELETE FROM twtasks.limit_rule;
 DELETE FROM twtasks.pause;
 SET timezone = 'UTC';
-SELECT plan(110);
+SELECT plan(111);
 SELECT twtasks.is_enabled() \g /dev/null
 
 -- Checks the reason, the sentence, and that each statement of the advice is one.
@@ -68,6 +68,8 @@ SELECT twtasks.add_task('PAY|ACME', task_id => pg_temp.id(n), bucket => 'a', pri
 SELECT pg_temp.grab(pg_temp.id(3)) \g /dev/null
 SELECT pg_temp.told(1, 'slots full', 'It may run, but it waits for a slot: 1 task runs of its type now on "test"; 2 tasks of its type are queued before it');
 SELECT is(ROW(place, place_capped), ROW(2::bigint, false), 'its place in the queue') FROM twtasks.why(pg_temp.id(1));
+SELECT twtasks.add_task('LATER', task_id => pg_temp.id(90), run_after => now() + interval '1 h') \g /dev/null
+SELECT is(ROW(place, place_capped), ROW(NULL::bigint, NULL::boolean), 'a task that waits has no place') FROM twtasks.why(pg_temp.id(90));
 SELECT twtasks.configure_bucket('a', concurrency => 2) \g /dev/null
 SELECT pg_temp.told(1, 'bucket full', 'It may run, but its bucket "a" lets only 2 run on each node; 2 tasks .*');
 SELECT twtasks.configure_bucket('a', concurrency => 3) \g /dev/null
