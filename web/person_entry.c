@@ -53,23 +53,39 @@ system_user_find(const char *name, uid_t *id)
 }
 
 static void
+add_member(StringInfo members, const char *name, uid_t id)
+{
+	SystemUser	member = {.id = id, .name = pstrdup(name)};
+
+	appendBinaryStringInfo(members, (const char *) &member, sizeof(member));
+}
+
+/* The group does not list the users whose primary group it is. */
+static void
+add_users_of(StringInfo members, gid_t group)
+{
+	const struct passwd *user;
+
+	setpwent();
+	while ((user = getpwent()) != NULL)
+		if (user->pw_gid == group && person_name_fault(user->pw_name) == NULL)
+			add_member(members, user->pw_name, user->pw_uid);
+	endpwent();
+}
+
+static void
 add_members(PersonEntry *entry, char *const *names)
 {
-	int			n = 0;
+	StringInfoData members;
+	uid_t		id;
 
-	while (names[n] != NULL)
-		n++;
-	entry->members = palloc0((n + 1) * sizeof(SystemUser));
+	initStringInfo(&members);
 	for (; *names != NULL; names++)
-	{
-		SystemUser *member = &entry->members[entry->nmembers];
-
-		if (person_name_fault(*names) == NULL && system_user_find(*names, &member->id))
-		{
-			member->name = pstrdup(*names);
-			entry->nmembers++;
-		}
-	}
+		if (person_name_fault(*names) == NULL && system_user_find(*names, &id))
+			add_member(&members, *names, id);
+	add_users_of(&members, entry->id);
+	entry->members = (SystemUser *) members.data;
+	entry->nmembers = (int) (members.len / sizeof(SystemUser));
 }
 
 static void

@@ -204,6 +204,7 @@ is_status(401, 'a token that is gone', '127.0.0.1', 'GET', '/me', bearer($token{
 is_me('otto viewer operator payload', 'a token that stayed', '127.0.0.1', bearer($token{otto}));
 my ($status, $body) = ask('socket', 'GET', '/me');
 is_deeply(decode_json($body)->{roles}, ['viewer'], 'a system group');
+is(decode_json($body)->{name}, $me, '... whose user has a name, although the group does not list the user');
 
 reload(socket_users => [ map { { $_ => 'root', roles => ['viewer'] } } qw(user group) ]) if $< != 0;
 is_status(401, 'a system user without an entry', 'socket', 'GET', '/me') if $< != 0;
