@@ -167,7 +167,7 @@ my %routes = (
 	(map { ("GET $_" => [ viewer => $_ ]) } qw(/audit /buckets /errors /incidents /kinds /limits /listeners /nodes /overview /pauses /payload-reads
 		  /policies /queues /schedules /silences /stream /streams /stuck /tasks /to-do /types /unknown)),
 	'GET /incidents/{key}' => [ viewer => '/incidents/error%2FREPORT' ],
-	'GET /kinds/{kind}/machine' => [ viewer => '/kinds/payout/machine' ],
+	'GET /kind-machines/{kind}' => [ viewer => '/kind-machines/payout' ],
 	'GET /kinds/{kind}/{identifier}' => [ viewer => '/kinds/payout/payout-7' ],
 	'GET /outcomes' => [ viewer => '/outcomes?kind=payout' ],
 	'GET /schedules/{name}/runs' => [ viewer => '/schedules/nightly/runs' ],

@@ -64,7 +64,7 @@ my @reads = (
 	{ route => '/streams', key => ['name'] },
 	(map { { route => '/streams/{stream}/objects', path => "/streams/balances/objects?state=$_", key => ['object'] } } qw(all blocked queued)),
 	{ route => '/kinds', key => ['name'] },
-	{ route => '/kinds/{kind}/machine', path => '/kinds/payout/machine', some => [qw(states transitions)] },
+	{ route => '/kind-machines/{kind}', path => '/kind-machines/payout', some => [qw(states transitions)] },
 	{ route => '/kinds/{kind}/{identifier}', path => '/kinds/payout/payout-7', some => [qw(attempts anomalies)] },
 	(map { { route => '/outcomes', path => "/outcomes?kind=payout&state=$_", key => ['identifier'] } } qw(undecided problem decided all)),
 	{ route => '/outcomes', path => '/outcomes?kind=payout&state=all&prefix=payout-3', key => ['identifier'] },
@@ -152,7 +152,7 @@ foreach my $read (@reads)
 }
 foreach my $path (
 	'/tasks/' . id(99), '/tasks/' . id(99) . '/life', '/tasks/' . id(99) . '/attempts', '/tasks/' . id(99) . '/why',
-	'/incidents/none', '/schedules/none/runs', '/streams/none/objects', '/kinds/none/machine', '/kinds/payout/none', '/outcomes?kind=none')
+	'/incidents/none', '/schedules/none/runs', '/streams/none/objects', '/kind-machines/none', '/kinds/payout/machine', '/kinds/payout/none', '/outcomes?kind=none')
 {
 	is((get($path))[0], 404, "$path: no such object");
 }
@@ -215,7 +215,7 @@ is($types->{cursor}, $types->{items}[199]{type}, '... leads to the next one');
 
 $node->value('DROP EXTENSION twtasks_events CASCADE');
 $node->value('DROP EXTENSION twtasks_kinds CASCADE');
-foreach my $path ('/streams', '/streams/x/objects', '/kinds', '/kinds/x/machine', '/kinds/x/y', '/outcomes?kind=x', '/to-do')
+foreach my $path ('/streams', '/streams/x/objects', '/kinds', '/kind-machines/x', '/kinds/x/y', '/outcomes?kind=x', '/to-do')
 {
 	my ($is, $problem) = get($path);
 

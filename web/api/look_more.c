@@ -57,9 +57,8 @@ static const ApiRoute routes[] = {
 		"GET", "/kinds/{kind}/{identifier}", API_VIEWER, "outcome", "One identifier of a kind, with its steps and the machine of its kind.",
 		.params = outcome_params, .nparams = lengthof(outcome_params), .schema = "OutcomeDetail", .extension = "twtasks_kinds"
 	},
-	/* Behind the row before, since the last one that matches serves. */
 	{
-		"GET", "/kinds/{kind}/machine", API_VIEWER, "kind_machine", "The machine of a kind.",
+		"GET", "/kind-machines/{kind}", API_VIEWER, "kind_machine", "The machine of a kind.",
 		.params = kind_params, .nparams = lengthof(kind_params), .schema = "Machine", .extension = "twtasks_kinds"
 	},
 	{

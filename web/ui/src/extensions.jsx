@@ -138,14 +138,13 @@ function Identifier({ of: d }) {
 }
 
 export function Kind({ params }) {
-	const machine = useAnswer(params.identifier ? null : address(['kinds', params.kind ?? '', 'machine']), 0);
+	const machine = useAnswer(params.identifier ? null : address(['kind-machines', params.kind ?? '']), 0);
 	const one = useAnswer(params.identifier ? address(['kinds', params.kind, params.identifier]) : null);
 
 	if (params.identifier)
 		return (
 			<Page key={params.identifier} title={params.identifier} answers={[one]} lead={<>An identifier of the kind <Link page="kind" params={{ kind: params.kind }}>{params.kind}</Link>.</>}>
 				{one.data?.outcome && <Identifier of={one.data} />}
-				{one.data && !one.data.outcome && <Empty>This identifier has the address of the machine of its kind: read it in SQL, with twtasks.outcomes.</Empty>}
 			</Page>
 		);
 	return (
