@@ -22,6 +22,7 @@ struct Observed
 	const Served *served;
 	Metrics    *metrics;
 	Flow	   *flow;
+	Progress   *progress;
 	Tracer	   *tracer;
 	char	   *build;			/* labels of build_info */
 	char	   *silent;			/* the last answer of pg_silent() */
@@ -111,6 +112,12 @@ observed_tracer(const Observed *observed)
 	return observed->tracer;
 }
 
+Progress *
+observed_progress(const Observed *observed)
+{
+	return observed->progress;
+}
+
 /* version="...",node="..." */
 static char *
 build_labels(const Config *config)
@@ -134,6 +141,7 @@ observed_open(Loop *loop, const Config *config, Node *node, const Served *served
 	observed->served = served;
 	observed->metrics = metrics_open(config->metrics.types, config->metrics.histogram_types, config->nhandlers);
 	observed->flow = flow_open(loop, node, observed->metrics);
+	observed->progress = progress_open(loop, node);
 	observed->tracer = tracer_open(loop, config);
 	observed->build = build_labels(config);
 	observed->nhandlers = config->nhandlers;
@@ -153,6 +161,7 @@ void
 observed_free(Observed *observed)
 {
 	flow_free(observed->flow);
+	progress_free(observed->progress);
 	tracer_free(observed->tracer);
 	metrics_free(observed->metrics);
 	for (int i = 0; i < observed->nhandlers; i++)

@@ -12,6 +12,7 @@
 
 #include "metrics/metrics.h"
 #include "node/node.h"
+#include "node/progress.h"
 #include "trace/tracer.h"
 #include "served.h"
 
@@ -22,6 +23,7 @@ extern void observed_free(Observed *observed);
 
 extern Metrics *observed_metrics(const Observed *observed);
 extern Tracer *observed_tracer(const Observed *observed);
+extern Progress *observed_progress(const Observed *observed);
 
 /* Why this node starts no tasks, as far as the database is concerned; NULL: all is well. */
 extern const char *observed_trouble(Observed *observed);

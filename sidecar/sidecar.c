@@ -336,6 +336,7 @@ open_execute(Sidecar *sidecar)
 		.finish = sidecar->finish,
 		.offers = sidecar->offers,
 		.metrics = observed_metrics(sidecar->observed),
+		.progress = observed_progress(sidecar->observed),
 		.spans = tracer_spans(observed_tracer(sidecar->observed)),
 		.lost = sidecar->lost
 	};

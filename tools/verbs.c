@@ -164,7 +164,8 @@ const Verb	verbs[] = {
 	{"why", LOOK, "[ID]", "says why a task does not run, and what would change that", task_options, VIEWER, .run = why_run},
 	{"list", LOOK, "", "lists tasks, the newest first", list_options, VIEWER, .run = list_run},
 	{"show", LOOK, "[ID]", "shows a task, without its data", task_options, VIEWER,
-		.sql = "SELECT t.* FROM twtasks.tasks t WHERE t.id =" SQL_TASK_ID,
+		.sql = "SELECT t.*, p.percent AS progress, p.note AS progress_note"
+		" FROM twtasks.tasks t LEFT JOIN twtasks.progress p ON p.id = t.id WHERE t.id =" SQL_TASK_ID,
 	.params = {"ID", "key"}, .none = NO_TASK, .is_record = true},
 	{"life", LOOK, "[ID]", "shows what happened to a task, in order", life_options, VIEWER,
 		.sql = "SELECT l.at, l.event, l.version, l.status, l.actor, l.node, l.detail FROM twtasks.life(" SQL_TASK_ID "," SQL_PAST("$3") ") l",

@@ -394,6 +394,19 @@ decode_answer(const json_t *object, WorkerReply *reply)
 	return json_object_get(object, "ready") != NULL;
 }
 
+static char *
+decode_progress(const json_t *object, WorkerReply *reply)
+{
+	const json_t *progress = json_object_get(object, "progress");
+	double		percent = json_number_value(progress);
+
+	if (!json_is_number(progress) || !(percent >= 0 && percent <= 100))
+		return pstrdup("member \"progress\" is no number from 0 to 100");
+	reply->word = WORKER_PROGRESS;
+	reply->percent = (int) percent;
+	return decode_message(object, reply);
+}
+
 static void
 set_strange(WorkerReply *reply, char *why)
 {
@@ -433,8 +446,10 @@ decode_object(const json_t *object, const char *line, const char *repeated, Work
 	}
 	else if (json_is_true(json_object_get(object, "started")))
 		reply->word = WORKER_STARTED;
-	else
+	else if (get_optional(object, "progress") == NULL)
 		set_strange(reply, pstrdup("member \"result\" is missing"));
+	else if ((error = decode_progress(object, reply)) != NULL)
+		set_strange(reply, error);
 }
 
 void

@@ -19,6 +19,10 @@
  *
  *	{"id":"...","version":3,"started":true}
  *
+ * and how far it is with a task, from 0 to 100, with a "message" or without,
+ *
+ *	{"id":"...","version":3,"progress":40,"message":"page 2 of 5"}
+ *
  * but need not.  It sends results in any order, such as
  *
  *	{"id":"...","version":3,"result":"done"}

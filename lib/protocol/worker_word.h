@@ -18,6 +18,8 @@ typedef enum WorkerWord
 {
 	WORKER_RESULT,				/* a task's */
 	WORKER_STARTED,				/* no result yet: the worker took the task up */
+	WORKER_PROGRESS,			/* no result yet: percent of the work is done;
+								 * message may say more */
 	WORKER_READY,				/* the worker accepted the hello */
 	WORKER_REFUSED,				/* the worker refused the hello; message says
 								 * why */
@@ -32,6 +34,7 @@ typedef struct WorkerReply
 	TaskResult	result;
 	int64		delay_us;		/* retry_in, or TASK_DELAY_BY_POLICY */
 	int64		at_us;			/* retry_at since 1970, or WORKER_NO_TIME */
+	int			percent;		/* 0 to 100, if that is the word */
 	char	   *message;		/* palloc'd, safe to store; NULL: none */
 	char	   *outcome;		/* palloc'd, a JSON object; NULL: none */
 	char	   *add;			/* palloc'd, a JSON array of tasks; NULL: none */

@@ -137,6 +137,10 @@ const PgStatement call_note_flow = {"note_flow",
 	"$3::int8, $4::text[], $5::text[], $6::int8[], $7::int8[], $8::int8[]), "
 "pg_catalog.set_config('synchronous_commit', 'off', true)", .is_newer = true};
 
+const PgStatement call_note_progress = {"note_progress",
+	"SELECT twtasks_internal.note_progress($1::uuid[], $2::int8[], $3::int8[], $4::text[]), "
+"pg_catalog.set_config('synchronous_commit', 'off', true)", .is_newer = true};
+
 const PgStatement call_expire = {"expire", "SELECT twtasks_internal.expire_tasks()"};
 
 const PgStatement call_partitions = {"make_partitions", "SELECT twtasks_internal.make_partitions()"};

@@ -245,6 +245,9 @@ enum
 /* incarnation, at (us since 1970), length_ms, buckets, types, counts, waits, runs */
 extern const PgStatement call_note_flow;
 
+/* ids, versions, percents, notes -> reports in the database */
+extern const PgStatement call_note_progress;
+
 extern const PgStatement call_expire;
 extern const PgStatement call_partitions;
 extern const PgStatement call_clean;

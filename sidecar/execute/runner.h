@@ -24,6 +24,7 @@
 #include "options/statuses.h"
 #include "finish/finish.h"
 #include "metrics/metrics.h"
+#include "node/progress.h"
 #include "node/cancels.h"
 #include "slots/offers.h"
 #include "table/table.h"
@@ -62,6 +63,7 @@ typedef struct RunnerParts
 	Finish	   *finish;
 	Offers	   *offers;
 	Metrics    *metrics;
+	Progress   *progress;
 	struct Spans *spans;
 	struct LostGrabs *lost;		/* takes grabs whose outcome stays unknown */
 	RunnerGate	gate;

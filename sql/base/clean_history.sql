@@ -285,6 +285,7 @@ BEGIN
 		ELSIF name IS NULL AND twtasks.is_adopted() AND twtasks_internal.clean_audit() THEN
 			name := 'audit';
 		END IF;
+		PERFORM twtasks_internal.forget_progress();
 	EXCEPTION WHEN OTHERS OR assert_failure THEN
 		GET STACKED DIAGNOSTICS fault = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
 	END;

@@ -53,7 +53,8 @@ GRANT EXECUTE ON FUNCTION
 	twtasks_internal.tick, twtasks_internal.end_node, twtasks_internal.make_partitions,
 	twtasks_internal.clean_tasks, twtasks_internal.read_policies,
 	twtasks_internal.run_schedules, twtasks_internal.read_limits, twtasks_internal.offer_slots,
-	twtasks_internal.clean_slots, twtasks_internal.monitor_tasks, twtasks_internal.note_flow
+	twtasks_internal.clean_slots, twtasks_internal.monitor_tasks, twtasks_internal.note_flow,
+	twtasks_internal.note_progress
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION
@@ -82,7 +83,7 @@ GRANT EXECUTE ON FUNCTION twtasks.metrics_text TO twtasks_web, twtasks_worker, t
 GRANT SELECT ON twtasks.tasks, twtasks.task_attempts, twtasks.unknown_outcomes, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
 	twtasks.monitor, twtasks.monitor_type, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
 	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.allowed_types, twtasks.limits, twtasks.schedules,
-	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners
+	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners, twtasks.progress
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.own_tasks TO twtasks_producer;
 GRANT EXECUTE ON FUNCTION twtasks.life, twtasks.task_at, twtasks.compare_attempts TO twtasks_operator, twtasks_viewer;

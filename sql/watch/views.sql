@@ -37,7 +37,9 @@ COMMENT ON VIEW twtasks.tasks IS 'All tasks, live and finished, without their da
 CREATE VIEW twtasks.own_tasks WITH (security_barrier) AS
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.status,
 		   t.created, t.state_time, t.next_event_time, t.expires, t.tries, t.key, t.error, t.added_by, t.message,
-		   (SELECT f.outcome FROM twtasks.finished_task f WHERE f.id = t.id AND f.state_time = t.state_time) AS outcome
+		   (SELECT f.outcome FROM twtasks.finished_task f WHERE f.id = t.id AND f.state_time = t.state_time) AS outcome,
+		   (SELECT p.percent FROM twtasks.progress p WHERE p.id = t.id) AS progress,
+		   (SELECT p.note FROM twtasks.progress p WHERE p.id = t.id) AS progress_note
 	FROM twtasks.tasks t
 	WHERE t.added_by = ANY (ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r
 								  WHERE pg_catalog.pg_has_role(r.oid, 'USAGE')));

@@ -88,7 +88,9 @@ BEGIN
 		sentence := format('It runs since %s on node "%s" as try %s; %s%s', since, node.name, t.tries, ends,
 						   CASE WHEN t.deadline <= moment THEN ', and ' || leader || fate WHEN t.deadline IS NOT NULL THEN ', and then ' || fate END);
 	END IF;
-	sentence := sentence || asked;
+	sentence := sentence || asked || coalesce((
+		SELECT format('; its handler reported %s %% at %s%s', p.percent, twtasks_internal.shown_time(p.at), ': ' || twtasks_internal.on_one_line(p.note))
+		FROM twtasks.progress p WHERE p.id = t.id), '');
 	advice := ARRAY[twtasks_internal.remedy('cancel it; a handler that runs is asked to stop', 'request_cancel', t.id, t.version, $a$reason => '...'$a$)];
 	IF reason IN ('accepted', 'node gone') THEN
 		advice := twtasks_internal.remedy('report its result, if you know it', 'finish_task', t.id, t.version, $a$'done'$a$) || advice;

@@ -84,11 +84,13 @@ my $cancelled = $node->add_task('LATER', run_after => in_an_hour());
 is(change('cancel_task', $cancelled), 'changed', 'a task is cancelled');
 
 # The sidecar has the triggers of a paused type in memory.  After a change of priority
-# the task goes before those of the same age.
+# the task goes before those of the same age.  When a later task has run, the sidecar
+# has the triggers of the change, too.
 $node->value("SELECT twtasks.pause_type('ORDERED', 'test')");
 my @ordered = map { $node->add_task('ORDERED') } 1 .. 5;
 is(change('prioritize_task', $ordered[3], 1), 'changed', 'a task gets priority 1');
 is(change('prioritize_task', $ordered[0], 8), 'changed', 'the first one gets priority 8');
+runs($node->add_task('LATER'), 'after them');
 $node->value("SELECT twtasks.resume_type('ORDERED')");
 wait_for(sub { $node->tasks("type = 'ORDERED' AND status = 'DONE'") == 5 }, 'all to run');
 is_deeply([ map { $_->{id} } grep { $_->{type} eq 'ORDERED' } $ledger->select('start') ],

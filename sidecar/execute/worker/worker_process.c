@@ -304,6 +304,8 @@ take_reply(WorkerProcess *process, const WorkerReply *reply)
 	process->has_replied |= task != NULL;
 	if (task != NULL && reply->word == WORKER_STARTED)
 		flights_take_up(process->flights, task, now(process));
+	else if (task != NULL && reply->word == WORKER_PROGRESS)
+		progress_note(process->setup->progress, task, reply->percent, reply->message);
 	else if (task != NULL && is_up)
 		finish(process, task, reply);
 	else if (is_up)

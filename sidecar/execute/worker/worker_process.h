@@ -39,6 +39,7 @@ typedef struct WorkerSetup
 	const RunnerGate *gate;
 	Crashes    *crashes;
 	Metrics    *metrics;
+	Progress   *progress;
 	RunnerDone	done;
 	void	   *done_arg;
 } WorkerSetup;

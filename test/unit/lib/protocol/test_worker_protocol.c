@@ -226,6 +226,25 @@ test_decode_started(void **state)
 	assert_refused("{\"id\":\"" ID "\",\"version\":3,\"started\":\"result\":\"done\"}", "reply is not JSON");
 }
 
+static void
+test_decode_progress(void **state)
+{
+	WorkerReply reply = decode("{\"id\":\"" ID "\",\"version\":3,\"progress\":40.9,\"message\":\"page 2\"}");
+
+	assert_int_equal(reply.word, WORKER_PROGRESS);
+	assert_int_equal(reply.percent, 40);
+	assert_string_equal(reply.message, "page 2");
+	pfree(reply.message);
+	assert_says("{\"id\":\"" ID "\",\"version\":3,\"progress\":100}", WORKER_PROGRESS);
+
+	/* Beside another word the member is the worker's own business. */
+	assert_says("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"progress\":\"x\"}", WORKER_RESULT);
+	assert_says("{\"id\":\"" ID "\",\"version\":3,\"started\":true,\"progress\":0}", WORKER_STARTED);
+	assert_strange("{\"id\":\"" ID "\",\"version\":3,\"progress\":101}", "member \"progress\" is no number from 0 to 100");
+	assert_strange("{\"id\":\"" ID "\",\"version\":3,\"progress\":\"40\"}", "member \"progress\" is no number from 0 to 100");
+	assert_strange("{\"id\":\"" ID "\",\"version\":3,\"progress\":40,\"message\":7}", "member \"message\" is no string");
+}
+
 #define SAID(members) \
 	"{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\"," members "}"
 
@@ -574,6 +593,7 @@ main(void)
 		cmocka_unit_test(test_encode_cancel),
 		cmocka_unit_test(test_decode),
 		cmocka_unit_test(test_decode_started),
+		cmocka_unit_test(test_decode_progress),
 		cmocka_unit_test(test_decode_answer),
 		cmocka_unit_test(test_decode_times),
 		cmocka_unit_test(test_decode_message),
