@@ -15,6 +15,9 @@ our @ISA = ('TwTasks::Sidecar');
 
 sub program
 {
+	my ($self) = @_;
+
+	return $self->{program} if ref $self && $self->{program};
 	return $ENV{TWTASKS_WEB}
 	  || die "TWTASKS_WEB must name the program twtasks-web\n";
 }
