@@ -50,7 +50,7 @@ workers: lib
 version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
 
-.PHONY: install-extension install-programs packages check-packages
+.PHONY: install-extension install-programs packages check-packages check-containers
 install-extension: extension ## installs the extension alone, on a database server
 	$(SUDO) $(MAKE) $(EXTENSION_MK) install
 
@@ -91,6 +91,9 @@ check-servers: ## before a release: the tests on every supported server and syst
 
 check-upgrade: install ## updates the last release under load, in each order of the steps
 	@scripts/check-upgrade
+
+check-containers: ## the file systems of the images without a container runtime, and a task in them
+	@scripts/check-containers
 
 check-packages: ## packages twice, lintian, and the first task in a new root of this release of Debian
 	@scripts/check-packages
