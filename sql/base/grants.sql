@@ -86,7 +86,7 @@ GRANT SELECT ON twtasks.tasks, twtasks.task_attempts, twtasks.unknown_outcomes, 
 	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners, twtasks.progress
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT SELECT ON twtasks.own_tasks TO twtasks_producer;
-GRANT EXECUTE ON FUNCTION twtasks.life, twtasks.task_at, twtasks.compare_attempts TO twtasks_operator, twtasks_viewer;
+GRANT EXECUTE ON FUNCTION twtasks.life, twtasks.task_at, twtasks.trace_id, twtasks.compare_attempts TO twtasks_operator, twtasks_viewer;
 GRANT EXECUTE ON FUNCTION twtasks.compare_data TO twtasks_operator, twtasks_viewer, twtasks_payload_viewer;
 GRANT SELECT ON twtasks.audit, twtasks.task_history, twtasks.schedule_audit, twtasks.policy_audit, twtasks.flow
 	TO twtasks_operator, twtasks_viewer;

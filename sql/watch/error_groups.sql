@@ -31,6 +31,10 @@ AS 'MODULE_PATHNAME', 'twt_error_shape';
  *		last_seen		when the last of them did
  *		example			the last one
  *		example_error	its error
+ *		step			length of time of each of counts: one minute if the first of them
+ *						entered ERROR in the last hour, else one hour
+ *		counts			how many entered ERROR in each of the last 60 minutes, or of the
+ *						last 48 hours: the oldest step first, the last one ends now
  *
  * Errors
  *		22004			pattern is NULL
@@ -49,7 +53,9 @@ CREATE FUNCTION twtasks.error_groups(
 	OUT first_seen timestamptz,
 	OUT last_seen timestamptz,
 	OUT example uuid,
-	OUT example_error text)
+	OUT example_error text,
+	OUT step interval,
+	OUT counts integer[])
 RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 10
 SET search_path = pg_catalog, pg_temp
@@ -62,6 +68,7 @@ AS $$
 DECLARE
 	most_read CONSTANT integer := 100000;
 	most_errors CONSTANT integer := 20000;
+	moment CONSTANT timestamptz := twtasks.clock();
 BEGIN
 	IF pattern IS NULL THEN
 		RAISE EXCEPTION 'pattern must not be null'
@@ -81,18 +88,27 @@ BEGIN
 		LIMIT most_errors),
 	largest AS (
 		SELECT t.shape, sum(t.tasks)::bigint AS tasks, (array_agg(t.type ORDER BY t.type))[1:20] AS types,
-			   min(t.first) AS first, max(t.last) AS last
+			   min(t.first) AS first, max(t.last) AS last, CASE WHEN min(t.first) > moment - interval '1 h' THEN interval '1 min' ELSE interval '1 h' END AS step
 		FROM (SELECT s.shape, s.type, count(*) AS tasks, min(s.state_time) AS first, max(s.state_time) AS last
 			  FROM shaped s GROUP BY s.shape, s.type) t
 		GROUP BY t.shape ORDER BY sum(t.tasks) DESC, t.shape LIMIT max_groups),
 	newest AS (
 		SELECT DISTINCT ON (l.tasks, l.shape) l.*, e.id
 		FROM largest l JOIN shaped e ON e.shape = l.shape AND e.state_time = l.last
-		ORDER BY l.tasks DESC, l.shape, e.id DESC)
+		ORDER BY l.tasks DESC, l.shape, e.id DESC),
+	-- Steps are counted back from now, and only those with tasks have a row.
+	stepped AS (
+		SELECT c.shape, c.n, count(*)::integer AS tasks
+		FROM (SELECT l.shape, greatest(0, floor(extract(epoch FROM moment - s.state_time) / extract(epoch FROM l.step)))::integer AS n
+			  FROM largest l JOIN shaped s ON s.shape = l.shape WHERE s.state_time > moment - interval '48 h') c
+		GROUP BY c.shape, c.n)
 	SELECT n.shape, n.tasks,
 		   (SELECT count(*) >= most_errors FROM shaped)
 		   OR (SELECT count(*) >= most_read FROM (
 				SELECT FROM twtasks.task t WHERE NOT t.queued AND t.next_event_time >= 'infinity' LIMIT most_read) a),
-		   n.types, n.first, n.last, n.id, (SELECT t.error FROM twtasks.task t WHERE t.id = n.id)
+		   n.types, n.first, n.last, n.id, (SELECT t.error FROM twtasks.task t WHERE t.id = n.id), n.step,
+		   ARRAY(SELECT coalesce(c.tasks, 0)
+				 FROM generate_series(CASE n.step WHEN '1 min' THEN 59 ELSE 47 END, 0, -1) s(n) LEFT JOIN stepped c ON c.shape = n.shape AND c.n = s.n
+				 ORDER BY s.n DESC)
 	FROM newest n ORDER BY n.tasks DESC, n.shape;
 END $$;

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(33);
+SELECT plan(37);
 
 SELECT is(twtasks_internal.error_shape(x.error), x.shape, coalesce(x.error, 'NULL'))
 FROM (VALUES ('timeout after 30 s calling https://bank.example/pay/4711', 'timeout after # s calling https://bank.example/pay/#'),
@@ -48,6 +48,20 @@ SELECT is((SELECT string_agg(tasks::text, ' ') FROM twtasks.error_groups('A|*'))
 SELECT is((SELECT string_agg(tasks::text, ' ') FROM twtasks.error_groups(max_groups => 1)), '50', 'the groups are at most max_groups');
 SELECT throws_ok('SELECT * FROM twtasks.error_groups(NULL)', '22004', NULL, 'a pattern of NULL is refused');
 SELECT throws_ok('SELECT * FROM twtasks.error_groups(max_groups => 0)', '22023', NULL, 'no group is refused');
+
+-- When they came.
+CREATE FUNCTION pg_temp.steps(wanted text) RETURNS text LANGUAGE sql
+AS $$
+	SELECT concat_ws(' ', g.step, cardinality(g.counts), (SELECT string_agg(concat_ws(':', c.n, c.tasks), ' ' ORDER BY c.n) FROM unnest(g.counts) WITH ORDINALITY c(tasks, n) WHERE c.tasks > 0))
+	FROM twtasks.error_groups() g WHERE g.shape = wanted
+$$;
+SELECT is(pg_temp.steps('refused'), '00:01:00 60 60:5', 'a group of this hour is counted by minutes, the last one ends now');
+UPDATE twtasks.task SET state_time = now() - interval '330 s' WHERE id = pg_temp.id(201);
+SELECT is(pg_temp.steps('refused'), '00:01:00 60 55:1 60:4', '... each task in its minute');
+UPDATE twtasks.task SET state_time = now() - interval '330 min' WHERE id = pg_temp.id(201);
+SELECT is(pg_temp.steps('refused'), '01:00:00 48 43:1 48:4', 'an older group is counted by hours');
+UPDATE twtasks.task SET state_time = now() - interval '9 days' WHERE id = pg_temp.id(201);
+SELECT is(pg_temp.steps('refused'), '01:00:00 48 48:4', '... of two days');
 
 -- Many tasks.
 SELECT pg_temp.fill(1000, 25000, 'ERROR', 'MANY', 'failed with ?') \g /dev/null

@@ -17,7 +17,7 @@ SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{why,what_if_limit}'::text[]) f
 UNION ALL
-SELECT f, '{operator,viewer}'::text[] FROM unnest('{life,task_at,compare_attempts}'::text[]) f
+SELECT f, '{operator,viewer}'::text[] FROM unnest('{life,task_at,trace_id,compare_attempts}'::text[]) f
 UNION ALL
 SELECT 'compare_data', '{operator,viewer,payload_viewer}'::text[]
 UNION ALL

@@ -5,6 +5,7 @@ use strict;
 use warnings FATAL => 'all';
 
 use Test::More;
+use Time::HiRes qw(time);
 use TwTasks::Page;
 
 my $page = TwTasks::Page->start('data.sql');
@@ -28,6 +29,10 @@ my $run = $page->start_script('away', \$output, \$errors);
 
 $run->pump until $output =~ /^ready$/m || !$run->pumpable;
 $node->stop('immediate');
+my $stopped = time;
+
+$run->pump until $output =~ /^said$/m || !$run->pumpable;
+note(sprintf 'the page says so %.1f s after the stop of the server', time - $stopped);
 $run->pump until $output =~ /^away$/m || !$run->pumpable;
 $node->start;
 ok($run->finish, 'away: ran to its end') or diag($errors);

@@ -9,6 +9,7 @@ use TwTasks::Page;
 
 my $page = TwTasks::Page->start('acts.sql');
 
+$page->run_script('stream');
 $page->run_script('acts');
 
 done_testing();

@@ -25,7 +25,8 @@ SELECT twtasks.start('approval', jsonb_build_object('id', h.name, 'sum', 1234567
 -- ---- tasks ----
 SELECT pg_temp.node() \g /dev/null
 -- 1, 4 and 10: in ERROR.  2: WAITING.  3, 5 and 9: SUBMITTED.  6: HELD.  7: CANCELLED.  8: PROCESSING.
-SELECT twtasks.add_task('ONE|' || h.name, '{"secret": "CANARY", "sum": 12345678901234567890.10}', key => h.name || ' ' || i, task_id => pg_temp.id(h.n + i),
+SELECT twtasks.add_task('ONE|' || h.name, '{"secret": "CANARY", "sum": 12345678901234567890.10}', key => h.name || ' ' || i,
+	context => '{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}', task_id => pg_temp.id(h.n + i),
 	run_after => CASE WHEN i = 2 THEN now() + interval '1 day' END)
 FROM hand h, generate_series(1, 10) i \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(h.n + i)) FROM hand h, unnest(ARRAY[1, 4, 8, 10]) i \g /dev/null
@@ -42,6 +43,9 @@ SELECT pg_temp.grab(pg_temp.id(h.n + i)) FROM hand h, generate_series(51, 52) i 
 UPDATE twtasks.task t SET deadline = created FROM hand h WHERE t.id IN (pg_temp.id(h.n + 51), pg_temp.id(h.n + 52));
 SELECT twtasks_internal.recover_tasks() \g /dev/null
 SELECT twtasks.allow_payload('*', 'twtasks_payload_viewer') \g /dev/null
+
+-- For stream.mjs.
+SELECT twtasks.add_task('TOLD', task_id => pg_temp.id(n)) FROM generate_series(1, 2) n \g /dev/null
 
 -- ---- incidents ----
 SELECT twtasks_internal.judge_incidents() FROM twtasks_internal.monitor_tasks() \g /dev/null

@@ -22,6 +22,8 @@ export async function ofOneTask(hand, look) {
 	const at = (i) => look(`?page=task&id=${id(n + i)}`, '.facts');
 
 	await at(1);
+	const trace = await hand.page.locator('.facts a[href^="https://traces.example/"]').getAttribute('href');
+	tell(trace === 'https://traces.example/4bf92f3577b34da6a3ce929d0e0e4736', `${hand.name}: a task leads to its trace`, trace);
 	await act(hand, { title: 'resume', press: ['Resume'], check: noted(n + 1), is: 'WAITING, resume, otto, resume' });
 	await at(2);
 	await act(hand, { title: 'reschedule', press: ['Reschedule'], fill: { 'Run at': LATER }, check: noted(n + 2), is: 'WAITING, reschedule, otto, reschedule' });
@@ -110,11 +112,11 @@ export async function lostRace(hand, look) {
 	const path = `**/api/v1/tasks/${id(n + 10)}`;
 	const asked = page.waitForRequest(path);
 	await page.route(path, async (route) => { await late; await route.continue(); });
+	await value(`SELECT twtasks.hold_task('${id(n + 10)}', 2, 'somebody was faster')`);
 	const request = await asked;
 	await hand.press('Fail');
 	await page.waitForSelector('dialog[open]');
 	await hand.fill('Reason', 'typed with care');
-	await value(`SELECT twtasks.hold_task('${id(n + 10)}', 2, 'somebody was faster')`);
 	release();
 	await request.response();	// null: a slow machine has given it up
 	await page.unroute(path);

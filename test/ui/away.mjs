@@ -10,6 +10,7 @@ await settled(page);
 await page.waitForSelector('.incident');
 console.log('ready');
 await page.waitForSelector('.trouble');
+console.log('said');
 const text = await page.locator('.trouble').textContent();
 tell(/gives no answer|does not answer/.test(text), 'the page says that the database is away', text);
 tell(await page.locator('.stale .incident').count() > 0, '... and keeps its last answer, greyed');

@@ -27,6 +27,7 @@ export function serve(target) {
 			answer.pipe(to);
 		});
 		pass.on('error', () => to.destroy());
+		to.on('close', () => pass.destroy());
 		from.pipe(pass);
 	});
 	return new Promise((ready) => server.listen(0, '127.0.0.1', () => ready({ server, base: `http://127.0.0.1:${server.address().port}${PREFIX}/` })));

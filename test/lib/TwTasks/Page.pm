@@ -46,7 +46,7 @@ sub start
 	plan skip_all => 'there is no chromium' if !$chromium;
 	my $modules = modules();
 	my $node = TwTasks::Cluster->create('main', conf => { autovacuum => 'off' });
-	my $web = TwTasks::Api->start($node, 'web');
+	my $web = TwTasks::Api->start($node, 'web', manage => { trace_url => 'https://traces.example/{trace_id}' });
 	my %tokens = %{ $web->{api_tokens} };
 
 	PostgreSQL::Test::Utils::system_or_bail('psql', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', FOLDER . "/$data");

@@ -4,7 +4,7 @@ SELECT (SELECT to_json(r) FROM (
 			nullif(t.next_event_time, 'infinity') AS next_event_time, nullif(t.deadline, 'infinity') AS deadline, nullif(t.expires, 'infinity') AS expires,
 			t.tries, t.key, t.error, n.name AS node, t.incarnation::text, nullif(t.planned, 'infinity') AS planned,
 			coalesce(t.planned = 'infinity', false) AS was_error, t.added_by, t.message, t.started,
-			EXISTS (SELECT FROM twtasks.unknown_outcomes u WHERE u.id = t.id) AS unknown_outcome) r)::text AS body,
+			EXISTS (SELECT FROM twtasks.unknown_outcomes u WHERE u.id = t.id) AS unknown_outcome, twtasks.trace_id(t.id) AS trace_id) r)::text AS body,
 	t.version::text AS etag
 FROM twtasks.tasks t LEFT JOIN twtasks.nodes n ON n.incarnation = t.incarnation
 WHERE t.id = $1::uuid ORDER BY t.state_time DESC, t.version DESC LIMIT 1

@@ -1,5 +1,7 @@
 // The client of /api/v1, and answers that are kept up to date.
 import { useEffect, useState } from 'preact/hooks';
+import { store } from './store.js';
+import { live, tell } from './stream.js';
 
 const LIMIT_MS = 4500;
 const TOKEN = 'twtasks.token';
@@ -17,22 +19,6 @@ export class Problem extends Error {
 }
 
 // ---- state that all parts share ----
-
-function store(value) {
-	const listeners = new Set();
-
-	return {
-		get: () => value,
-		set(next) {
-			value = next;
-			listeners.forEach((fn) => fn(next));
-		},
-		on(fn) {
-			listeners.add(fn);
-			return () => listeners.delete(fn);
-		},
-	};
-}
 
 export function useStore(from) {
 	const [value, set] = useState(from.get());
@@ -96,13 +82,16 @@ async function read(answer) {
 	}
 }
 
+export function authorization() {
+	const key = token.get();
+	return key ? { Authorization: `Bearer ${key}` } : {};
+}
+
 // The body is a value, or text that is JSON already.
 export async function call(method, path, body, headers = {}) {
-	const key = token.get();
-	const all = { Accept: 'application/json', ...headers };
+	const all = { Accept: 'application/json', ...authorization(), ...headers };
 	let answer, json;
 
-	if (key) all.Authorization = `Bearer ${key}`;
 	if (body !== undefined) all['Content-Type'] = 'application/json';
 	try {
 		answer = await fetch(`api/v1/${path}`, {
@@ -119,7 +108,7 @@ export async function call(method, path, body, headers = {}) {
 		const slow = e.name === 'TimeoutError';
 		throw new Problem(0, { detail: slow ? 'twtasks-web gave no answer in time.' : 'twtasks-web cannot be reached.' });
 	}
-	if (answer.status === 401) login.set({ needed: true, refused: Boolean(key) });
+	if (answer.status === 401) login.set({ needed: true, refused: Boolean(token.get()) });
 	// A page of a proxy with status 200 is no answer either.
 	if (!json) throw new Problem(answer.ok ? 502 : answer.status, { detail: `Something answered with status ${answer.status}, and not in JSON.` });
 	if (!answer.ok) throw new Problem(answer.status, json);
@@ -128,6 +117,7 @@ export async function call(method, path, body, headers = {}) {
 
 // ---- answers that are kept up to date ----
 
+const SLOW_MS = 30000;	// while the server tells of changes
 const answers = new Map();
 
 function noteLink(problem) {
@@ -142,12 +132,15 @@ export function useAnswer(path, every = 5000) {
 	const [state, set] = useState(() => answers.get(path) ?? {});
 
 	useEffect(() => {
-		let timer, stopped = false, busy = false;
+		let timer, stopped = false, busy = false, late = false;
+		// Its name in the stream of changes.
+		const told = path === 'overview' ? path : /^tasks\/([0-9a-f-]{36})/.exec(path)?.[1];
 
 		set(answers.get(path) ?? {});
 		if (path === null) return undefined;
 		const ask = async () => {
 			clearTimeout(timer);
+			late = busy;	// an answer that is under way may lack the change
 			if (stopped || busy) return;
 			busy = true;
 			let next;
@@ -164,7 +157,8 @@ export function useAnswer(path, every = 5000) {
 			answers.set(path, next);
 			if (stopped) return;
 			set(next);
-			if (next.problem?.status !== 401) wait(every || (next.problem && next.problem.status !== 404 ? 5000 : 0));
+			if (late && !document.hidden) return void ask();
+			if (next.problem?.status !== 401) wait((next.problem || !told || !live.get() ? every : every && Math.max(every, SLOW_MS)) || (next.problem && next.problem.status !== 404 ? 5000 : 0));
 		};
 		const wait = (ms) => {
 			if (ms && !document.hidden && !holds.get()) timer = setTimeout(ask, ms);
@@ -173,7 +167,7 @@ export function useAnswer(path, every = 5000) {
 			clearTimeout(timer);
 			if (!document.hidden && !holds.get()) ask();
 		};
-		const off = [holds.on((n) => n === 0 && wake()), changed.on(wake), login.on((l) => !l.needed && wake())];
+		const off = [told ? tell(told, wake) : () => {}, told ? live.on((is) => is || wake()) : () => {}, holds.on((n) => n === 0 && wake()), changed.on(wake), login.on((l) => !l.needed && wake())];
 		document.addEventListener('visibilitychange', wake);
 		ask();
 		return () => {

@@ -95,30 +95,3 @@ export function Spark({ values, label }) {
 	if (values.filter((v) => v !== null && v !== undefined).length < 2) return null;
 	return <svg class="spark" viewBox="0 0 72 18" width="72" height="18" role="img" aria-label={label}><path class="line in" d={path(values, x, (v) => 16 - (14 * v) / most)} /></svg>;
 }
-
-// Buckets by priority, as figures whose ground grows darker.  Priorities without
-// tasks are left out.
-export function Heat({ buckets }) {
-	const all = buckets.flatMap((b) => b.priorities ?? []);
-	const most = Math.max(1, ...all);
-	const used = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].filter((p) => buckets.some((b) => b.priorities?.[p]));
-	const shade = (n) => (n ? Math.ceil((4 * Math.log(n + 1)) / Math.log(most + 1)) : 0);
-	const short = (n) => (n >= 1e6 ? `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)}M` : n >= 1e4 ? `${Math.round(n / 1e3)}k` : number(n));
-
-	if (!used.length) return <p class="empty">No task can run.</p>;
-	return (
-		<div class="scroll" tabindex="0" role="region" aria-label="waiting tasks by bucket and priority">
-			<table class="heat">
-				<thead><tr><th scope="col">bucket</th>{used.map((p) => <th key={p} scope="col" aria-label={`priority ${p}`}>{p}</th>)}</tr></thead>
-				<tbody>
-					{buckets.map((b) => (
-						<tr key={b.bucket}>
-							<th scope="row">{b.bucket}</th>
-							{used.map((p) => [p, b.priorities?.[p] ?? 0]).map(([p, n]) => <td key={p} class={`shade${shade(n)}`} title={`${b.bucket}, priority ${p}: ${number(n)} tasks`}>{n ? short(n) : '·'}</td>)}
-						</tr>
-					))}
-				</tbody>
-			</table>
-		</div>
-	);
-}

@@ -3,7 +3,17 @@ import { address, me, may, useAnswer, useStore } from './api.js';
 import { BulkChange } from './actions.jsx';
 import { useState } from 'preact/hooks';
 import { count, length, number } from './format.js';
+import { Spark } from './charts.jsx';
 import { Empty, Link, Page, Panel, Time } from './parts.jsx';
+
+// When its tasks came.  A group that is older than the line has zeros only.
+function Course({ of: g }) {
+	const step = g.step === '01:00:00' ? 'hour' : 'minute';
+	const most = Math.max(...g.counts);
+	const words = most ? `at most ${count(most, 'task')} in one ${step} of the last ${g.counts.length}` : `none in the last ${count(g.counts.length, step)}`;
+
+	return <span class="course"><Spark values={g.counts} label={words} /> <small>{words}</small></span>;
+}
 
 // The longest piece of a shape without placeholders finds its tasks.
 export function needle(shape) {
@@ -22,6 +32,7 @@ function Group({ of: g, type }) {
 		<article class="card" data-row>
 			<header>
 				<h2><strong>{number(g.tasks)}{g.capped ? ' or more' : ''}</strong> × <code>{g.shape || 'no error text'}</code></h2>
+				<Course of={g} />
 			</header>
 			<p class="meta">first <Time at={g.first_seen} />, last <Time at={g.last_seen} />{g.node_started && <> · began {length((new Date(g.first_seen) - new Date(g.node_started.at)) / 1000)} after node {g.node_started.node} started</>} · {count(types.length, 'type')}: {types.slice(0, 6).map((t, i) => <span key={t}>{i ? ', ' : ''}<Link page="type" params={{ type: t }}>{t}</Link></span>)}{types.length > 6 && ` and ${types.length - 6} more`}</p>
 			{g.example_error && <details><summary>The last error in full</summary><pre tabindex="0" aria-label="error">{g.example_error}</pre></details>}

@@ -2,13 +2,14 @@
 import './style.css';
 import { Component, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { call, hasExtension, link, login, me, notices, token, useAnswer, useStore } from './api.js';
+import { authorization, call, hasExtension, link, login, me, notices, token, useAnswer, useStore } from './api.js';
 import { clock, count, number } from './format.js';
 import { watchKeys } from './keys.js';
 import { Field } from './fields.jsx';
 import { Dialog, Link } from './parts.jsx';
 import { store as preferences } from './preferences.js';
 import { go, to, useRoute } from './route.js';
+import { useStream } from './stream.js';
 import { Overview, OVERVIEW_MS } from './overview.jsx';
 import { Tasks } from './tasks.jsx';
 import { Task } from './task.jsx';
@@ -217,6 +218,7 @@ function Frame() {
 	// Another object is another page: nothing of the one before may stay.
 	const key = [route.page, route.params.id, ['type', 'errors'].includes(route.page) && route.params.type].join(' ');
 
+	useStream(route.page === 'task' && UUID.test(route.params.id ?? '') ? route.params.id : null, authorization);
 	useEffect(() => watchKeys({ help: () => setHelp(true) }), []);
 	useEffect(() => setMenu(false), [route]);
 	return (

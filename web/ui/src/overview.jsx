@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { address, call, me, useStore } from './api.js';
 import { ChangeButton } from './actions.jsx';
-import { Flow, Heat, Spark } from './charts.jsx';
+import { Flow, Spark } from './charts.jsx';
 import { clock, count, length, number, percent, relative, since } from './format.js';
 import { Field } from './fields.jsx';
 import { Empty, Link, Meter, Page, Panel, Table, Tag, Time, useNow } from './parts.jsx';
@@ -154,11 +154,7 @@ function Figures({ totals: t, minutes }) {
 	);
 }
 
-// By priority, where the count has it.
 function Buckets({ rows }) {
-	const counted = rows.filter((b) => b.priorities);
-
-	if (counted.length) return <Heat buckets={counted} />;
 	return (
 		<Table name="buckets" rows={rows} id={(b) => b.bucket} empty="No task has been counted yet." columns={[
 			{ head: 'bucket', cell: (b) => b.bucket },

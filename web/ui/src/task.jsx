@@ -139,16 +139,10 @@ function Payload({ task }) {
 	);
 }
 
-function Context({ task }) {
+function Trace({ task }) {
 	const { trace_url } = useStore(me) ?? {};
 
-	if (!task.trace_id && !task.request_id) return null;
-	return (
-		<>
-			{task.trace_id && <span class="mono">{trace_url ? <a href={trace_url.replace('{trace_id}', encodeURIComponent(task.trace_id))} rel="noreferrer">{task.trace_id}</a> : task.trace_id} <Copy text={task.trace_id} label="the trace id" /></span>}
-			{task.request_id && <span class="mono">{task.request_id} <Copy text={task.request_id} label="the request id" /></span>}
-		</>
-	);
+	return <span class="mono">{trace_url ? <a href={trace_url.replace('{trace_id}', encodeURIComponent(task.trace_id))} rel="noreferrer">{task.trace_id}</a> : task.trace_id} <Copy text={task.trace_id} label="the trace id" /></span>;
 }
 
 export function Task({ params }) {
@@ -184,7 +178,7 @@ export function Task({ params }) {
 							t.deadline && ['deadline', <Time at={t.deadline} />], t.expires && ['expires', <Time at={t.expires} />],
 							['added', <><Time at={t.created} />{t.added_by && ` by ${t.added_by}`}</>],
 							t.node && ['node', t.node], t.unknown_outcome && ['outcome', <Link page="unknown">unknown: decide it</Link>], t.message && ['message', t.message],
-							(t.trace_id || t.request_id) && ['context', <Context task={t} />],
+							t.trace_id && ['trace', <Trace task={t} />],
 						]} />
 					</Panel>
 					<Panel title="Life">
