@@ -32,7 +32,7 @@ typedef struct PersonEntry
 	char	  **roles;
 	bool		is_known;		/* to the system, by the number: */
 	unsigned	id;
-	SystemUser *members;		/* those that the system lists */
+	SystemUser *members;		/* users whom the system lists */
 	int			nmembers;
 } PersonEntry;
 
