@@ -25,7 +25,7 @@ CREATE TABLE twtasks.import (
 	name		text NOT NULL,			-- Name of the import: --name of twtasks-import
 	started		timestamptz NOT NULL,	-- Time of its first run
 	started_by	text NOT NULL,			-- The role that logged in for it
-	verified	timestamptz,			-- Time at which all of its tasks were found equal first; since then the import adds nothing; NULL: never
+	verified	timestamptz,			-- Time at which all of its tasks were found equal first; since then the import adds no older task that could run; NULL: never
 	CONSTRAINT import_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.import IS 'Imports of tasks from TwTasks, by twtasks-import';
@@ -195,15 +195,18 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.import_task(given, processing, is_verified, dry_run)
+ * twtasks_internal.import_task(given, processing, verified, dry_run)
  *
- *		Stores a task of the original, unless it is here or does not fit.
+ *		Stores a task of the original, unless it is here, was here, or does not fit.
+ *
+ * Parameters
+ *		verified		as in twtasks.import
  *
  * Returns
  *		as import_tasks()
  */
 CREATE FUNCTION twtasks_internal.import_task(
-	given twtasks.imported_task, processing text, is_verified boolean, dry_run boolean,
+	given twtasks.imported_task, processing text, verified timestamptz, dry_run boolean,
 	OUT status text, OUT result text, OUT reason text)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -227,7 +230,8 @@ BEGIN
 	SELECT k.* INTO claim FROM twtasks.unique_key k WHERE k.task_id = task.id OR k.key = task.key
 	ORDER BY k.task_id = task.id DESC LIMIT 1;
 	IF NOT FOUND THEN
-		result := CASE WHEN is_verified THEN 'gone' ELSE 'added' END;
+		-- History that is added again does not run.
+		result := CASE WHEN task.created <= verified AND task.status NOT IN ('DONE', 'FAILED', 'CANCELLED') THEN 'gone' ELSE 'added' END;
 		IF result = 'added' AND NOT dry_run THEN
 			PERFORM twtasks_internal.store_imported(task);
 		END IF;
@@ -256,8 +260,8 @@ END $$;
  *		days		how many days of ended tasks are imported
  *
  * Returns
- *		whether an earlier run has found all of its tasks equal.  From then on a task
- *		that is not here is gone, and is not added again
+ *		whether an earlier run has found all of its tasks equal.  From then on an older
+ *		task that is not here may have been done and deleted, and is not added again
  *
  * Errors
  *		22004			name is NULL
@@ -317,7 +321,8 @@ END $$;
  *		id
  *		status		its status here
  *		result		'added', 'present' (it is here), 'refused' (it does not fit), or
- *					'gone' (it was here, and the import was found complete)
+ *					'gone' (it may have run here, since the import was found
+ *					complete after it was created)
  *		reason		why it was refused
  *
  * Errors
@@ -339,18 +344,18 @@ SET timezone = 'UTC'
 AS $$
 DECLARE
 	given twtasks.imported_task;
-	is_verified boolean;
+	verified timestamptz;
 BEGIN
 	PERFORM twtasks_internal.imported_status('DONE', processing);
-	SELECT i.verified IS NOT NULL INTO is_verified FROM twtasks.import i WHERE i.name = import_tasks.name;
-	IF is_verified IS NULL AND dry_run IS NOT TRUE THEN
+	SELECT i.verified INTO verified FROM twtasks.import i WHERE i.name = import_tasks.name;
+	IF NOT FOUND AND dry_run IS NOT TRUE THEN
 		RAISE EXCEPTION 'import "%" was not begun', name
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Call twtasks.begin_import() first.';
 	END IF;
 	FOR given IN SELECT p.* FROM jsonb_populate_recordset(NULL::twtasks.imported_task, tasks) p LOOP
 		id := given.id;
 		SELECT i.status, i.result, i.reason INTO status, result, reason
-		FROM twtasks_internal.import_task(given, processing, coalesce(is_verified, false), coalesce(dry_run, false)) i;
+		FROM twtasks_internal.import_task(given, processing, verified, coalesce(dry_run, false)) i;
 		RETURN NEXT;
 	END LOOP;
 END $$;

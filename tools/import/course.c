@@ -107,7 +107,10 @@ take_comparison(const Pass *pass, const PGresult *answer, int i)
 	if (strcmp(result, "moved") == 0)
 		proof->moved++;
 	else if (strcmp(result, "missing") == 0 && pass->is_verified)
+	{
+		report_task("gone", pass->page, pass->rows[i], NULL);
 		proof->gone++;
+	}
 	else
 	{
 		add_hash(proof->source, show_value(answer, i, "source"));
@@ -274,7 +277,8 @@ course_run(Source *source, Target *target, const CourseOptions *options)
 	{
 		fflush(stdout);
 		fputs("twtasks-import: the target does not have what the source has; see above\n"
-			  "hint: the source may have changed: stop all nodes of TwTasks, and repeat the import\n", stderr);
+			  "hint: the source may have changed: stop all nodes of TwTasks, and repeat the import;"
+			  " a task that is gone was done and deleted here, or left out before\n", stderr);
 		return CTL_REFUSED;
 	}
 	target_end(target);

@@ -61,7 +61,7 @@ report_tallies(const Tallies *tallies)
 	if (sum.clamped > 0)
 		printf(INT64_FORMAT " tasks have a priority that is not within 0 to 9, and get the nearest\n", sum.clamped);
 	if (sum.gone > 0)
-		printf(INT64_FORMAT " tasks are gone since the import was found complete; they are not added again\n", sum.gone);
+		printf(INT64_FORMAT " tasks are gone, or were left out before the import was found complete; they are not added\n", sum.gone);
 	pfree(all);
 }
 
@@ -76,7 +76,7 @@ print_hash(const unsigned char *hash)
 static bool
 print_proof(const Proof *proof)
 {
-	bool		is_right = proof->missing == 0 && proof->differs == 0 &&
+	bool		is_right = proof->missing == 0 && proof->gone == 0 && proof->differs == 0 &&
 		memcmp(proof->source, proof->target, HASH_BYTES) == 0;
 
 	printf("%-12s %10" INT64_MODIFIER "d %10" INT64_MODIFIER "d %10" INT64_MODIFIER "d  ", proof->status,

@@ -32,8 +32,7 @@ typedef struct Proof
 	char	   *status;
 	int64		same;
 	int64		moved;			/* went on since they were imported */
-	int64		gone;			/* were here when the import was found
-								 * complete */
+	int64		gone;			/* see import_tasks() */
 	int64		missing;
 	int64		differs;
 
