@@ -43,7 +43,7 @@ BEGIN
 				RAISE EXCEPTION 'could not lock the tables and views of twtasks within a minute'
 					USING ERRCODE = 'lock_not_available',
 						DETAIL = pg_catalog.format('The last try ended at: %s.', statement),
-						HINT = 'pg_locks names the sessions that hold them. End their transactions, then update again.';
+						HINT = 'The view pg_locks names the sessions that hold them. End their transactions, then update again.';
 			END IF;
 		END;
 		PERFORM pg_catalog.pg_sleep(0.02);
