@@ -37,28 +37,26 @@ export function Nodes({ params }) {
 				]} />
 				{more('nodes', nodes)}
 			</Panel>
-			<div class="halves">
-				<Panel title="Buckets" of={buckets} aside={may('operator') && <BucketChange />}>
-					<Table name="buckets" rows={buckets.data?.items} id={(b) => b.name} columns={[
-						{ head: 'bucket', cell: (b) => <>{b.name} {b.paused && <Tag tone="warn">‖ paused</Tag>}</> },
-						{ head: 'backlog', num: true, cell: (b) => `${number(b.submitted)}${b.capped ? '+' : ''}` },
-						{ head: 'at once', num: true, cell: (b) => (b.concurrency === null || b.concurrency === undefined ? 'no limit' : number(b.concurrency)) },
-						{ head: 'purpose', wide: true, cell: (b) => (b.paused ? <>{b.pause_reason} <small>{b.paused_by} <Time at={b.paused_since} /></small></> : b.description ?? <span class="quiet">–</span>) },
-						...(may('operator') ? [{ head: 'change', cell: (b) => <span key={b.changed_at} class="decide"><Pause kind="bucket" name={b.name} paused={b.paused_since} /><BucketChange bucket={b} />{b.name !== 'default' && <BucketRemoval bucket={b} />}</span> }] : []),
-					]} />
-					{more('buckets', buckets)}
-				</Panel>
-				<Panel title="Queues in shared memory" of={queues}>
-					<Table name="queues" rows={queues.data?.items} id={(q) => q.bucket} empty={`Triggers travel ${queues.data?.kind === 'notify' ? 'by NOTIFY: twtasks is not preloaded' : 'by another way'}.`} columns={[
-						{ head: 'bucket', cell: (q) => q.bucket },
-						{ head: 'waiting', num: true, cell: (q) => number(q.waiting) },
-						{ head: 'pushed', num: true, cell: (q) => number(q.pushed) },
-						{ head: 'dropped', num: true, cell: (q) => (Number(q.dropped) ? <strong class="status bad">{number(q.dropped)}</strong> : '0') },
-						{ head: 'waiters', num: true, cell: (q) => number(q.waiters) },
-						{ head: 'sweep', cell: (q) => (q.need_sweep ? 'asked for' : <span class="quiet">–</span>) },
-					]} />
-				</Panel>
-			</div>
+			<Panel title="Buckets" of={buckets} aside={may('operator') && <BucketChange />}>
+				<Table name="buckets" rows={buckets.data?.items} id={(b) => b.name} columns={[
+					{ head: 'bucket', cell: (b) => <>{b.name} {b.paused && <Tag tone="warn">‖ paused</Tag>}</> },
+					{ head: 'backlog', num: true, cell: (b) => `${number(b.submitted)}${b.capped ? '+' : ''}` },
+					{ head: 'at once', num: true, cell: (b) => (b.concurrency === null || b.concurrency === undefined ? 'no limit' : number(b.concurrency)) },
+					{ head: 'purpose', wide: true, cell: (b) => (b.paused ? <>{b.pause_reason} <small>{b.paused_by} <Time at={b.paused_since} /></small></> : b.description ?? <span class="quiet">–</span>) },
+					...(may('operator') ? [{ head: 'change', cell: (b) => <span key={b.changed_at} class="decide one-line"><Pause kind="bucket" name={b.name} paused={b.paused_since} /><BucketChange bucket={b} />{b.name !== 'default' && <BucketRemoval bucket={b} />}</span> }] : []),
+				]} />
+				{more('buckets', buckets)}
+			</Panel>
+			<Panel title="Queues in shared memory" of={queues}>
+				<Table name="queues" rows={queues.data?.items} id={(q) => q.bucket} empty={`Triggers travel ${queues.data?.kind === 'notify' ? 'by NOTIFY: twtasks is not preloaded' : 'by another way'}.`} columns={[
+					{ head: 'bucket', cell: (q) => q.bucket },
+					{ head: 'waiting', num: true, cell: (q) => number(q.waiting) },
+					{ head: 'pushed', num: true, cell: (q) => number(q.pushed) },
+					{ head: 'dropped', num: true, cell: (q) => (Number(q.dropped) ? <strong class="status bad">{number(q.dropped)}</strong> : '0') },
+					{ head: 'waiters', num: true, cell: (q) => number(q.waiters) },
+					{ head: 'sweep', cell: (q) => (q.need_sweep ? 'asked for' : <span class="quiet">–</span>) },
+				]} />
+			</Panel>
 			<Panel title="Listeners" of={listeners}>
 				<Table name="listeners" rows={listeners.data?.items} id={(l) => `${l.listener} ${l.topic} ${l.partition}`} empty="No listener takes messages here." mark={(l) => (l.problem ? 'has-errors' : '')} columns={[
 					{ head: 'listener', cell: (l) => l.listener },
