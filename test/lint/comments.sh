@@ -7,6 +7,6 @@
 
 pattern='\b(TODO|FIXME|XXX|HACK)\b|(^|[[:space:](])#[0-9]+\b|\b([Ii]ssue|PR|[Pp]ull request) *#?[0-9]+'
 
-files "${product[@]}" sql test bench scripts examples Makefile extension.mk -- '*' |
-	grep -Ev '\.(o|d|a|out)$' | matches "$pattern" |
+files "${product[@]}" sql test bench scripts examples helpers Makefile extension.mk -- '*' |
+	grep -Ev '\.(o|d|a|out|sum)$' | matches "$pattern" |
 	sed -E 's/^([^:]+:[0-9]+):[[:space:]]*(.*)/\1: unfinished, or history: \2/' | breaches

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.bash"
 
 checked=(
-	docs examples scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk
+	docs examples helpers scripts test bench .ci README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md Makefile extension.mk
 	sql extensions "${product[@]}"
 )
 
