@@ -469,10 +469,8 @@ BEGIN
 				result := 'refused';
 			END IF;
 		EXCEPTION WHEN data_exception OR program_limit_exceeded OR insufficient_privilege THEN
-			status := NULL;
 			result := 'refused';
-			source := NULL;
-			target := NULL;
+			SELECT NULL, NULL, NULL INTO status, source, target;
 		END;
 		RETURN NEXT;
 	END LOOP;
