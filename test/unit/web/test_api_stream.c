@@ -1,0 +1,238 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_api_stream.c
+ *		Streams of changes: one look for all, what is told, and answers in memory that
+ *		are forgotten before.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "fake_loop.h"
+#include "web/api/api_stream.h"
+#include "web/http_stream.h"
+
+#define ONE "00000000-0000-4000-8000-000000000001"
+#define TWO "00000000-0000-4000-8000-000000000002"
+
+struct HttpRequest
+{
+	int			answers;
+	StringInfoData told;
+	bool		is_closed;
+};
+
+struct HttpShared
+{
+	int			refs;
+};
+
+static ApiCache *cache;
+static ApiStreams *streams;
+static int	nlooks;
+static char *asked;
+static bool has_overview;		/* in memory, when the last event was sent */
+
+HttpShared *
+http_share(const char *bytes, size_t len)
+{
+	HttpShared *body = palloc(sizeof(HttpShared));
+
+	body->refs = 1;
+	return body;
+}
+
+void
+http_unshare(HttpShared *body)
+{
+	if (--body->refs == 0)
+		pfree(body);
+}
+
+void
+http_answer_shared(HttpRequest *request, const HttpAnswer *answer, HttpShared *body)
+{
+	request->answers++;
+}
+
+HttpStream *
+http_stream_open(HttpRequest *request, HttpStreamClosed closed, void *arg)
+{
+	initStringInfo(&request->told);
+	return (HttpStream *) request;
+}
+
+void
+http_stream_send(HttpStream *stream, const char *event, const char *data)
+{
+	HttpRequest *request = (HttpRequest *) stream;
+
+	appendStringInfo(&request->told, "%s %s;", event, data);
+	has_overview = api_cache_counts(cache).entries > 0;
+}
+
+void
+http_stream_close(HttpStream *stream)
+{
+	((HttpRequest *) stream)->is_closed = true;
+}
+
+static void
+on_look(void *arg, const char *ids)
+{
+	nlooks++;
+	pfree(asked);
+	asked = pstrdup(ids);
+}
+
+/* The answer to a look: states of the first page and of both tasks. */
+static void
+take(const char *overview, const char *one, const char *two)
+{
+	const char *const rows[][2] = {{"overview", overview}, {ONE, one}, {TWO, two}};
+	PGresAttDesc columns[] = {{.name = "name"}, {.name = "state"}};
+	PGresult   *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+
+	assert_true(PQsetResultAttrs(result, lengthof(columns), columns));
+	for (int i = 0; i < (int) lengthof(rows); i++)
+		for (int column = 0; column < 2; column++)
+			assert_true(PQsetvalue(result, i, column, unconstify(char *, rows[i][column]), (int) strlen(rows[i][column])));
+	api_streams_take(streams, result);
+	PQclear(result);
+}
+
+static void
+remember_overview(void)
+{
+	HttpRequest request = {0};
+	ApiAnswer  *answer = palloc0(sizeof(ApiAnswer));
+	ApiEntry   *entry = api_cache_ask(cache, "overview viewer", SECONDS_TO_US(2), &request);
+
+	assert_non_null(entry);
+	answer->body = http_share("", 0);
+	api_cache_settle(entry, answer, 0);
+}
+
+static void
+expect_told(HttpRequest *request, const char *told)
+{
+	assert_string_equal(request->told.data, told);
+	resetStringInfo(&request->told);
+}
+
+static int
+set_up(void **state)
+{
+	loop_time = SECONDS_TO_US(1000);
+	nlooks = 0;
+	asked = pstrdup("");
+	cache = api_cache_new(NULL);
+	streams = api_streams_new(NULL, cache, on_look, NULL);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	ApiAnswer  *problem = api_answer_problem(problem_of("unavailable"), NULL, NULL);
+
+	api_streams_fail(streams, problem);
+	api_answer_free(problem);
+	assert_int_equal(api_streams_count(streams), 0);
+	api_streams_free(streams);
+	api_cache_free(cache);
+	pfree(asked);
+	return 0;
+}
+
+static void
+test_told(void **state)
+{
+	HttpRequest first = {0};
+	HttpRequest second = {0};
+
+	api_streams_open(streams, &first, "vera", "{" ONE "," TWO "}");
+	api_streams_open(streams, &second, "otto", NULL);
+	pass_us(0);
+	assert_int_equal(nlooks, 1);
+	assert_string_equal(asked, "{" ONE "," TWO "}");
+	take("a", "0", "0");
+	expect_told(&first, "overview changed;task " ONE ";task " TWO ";");
+	expect_told(&second, "overview changed;");
+	pass_us(API_STREAM_LOOK_US);
+	take("a", "0", "1");
+	expect_told(&first, "task " TWO ";");
+	expect_told(&second, "");
+	pass_us(API_STREAM_LOOK_US);
+	assert_int_equal(nlooks, 3);
+	take("a", "0", "1");
+	expect_told(&first, "");
+}
+
+/* An answer that is older than the change must not meet a client that was told. */
+static void
+test_forgets_first(void **state)
+{
+	HttpRequest request = {0};
+
+	api_streams_open(streams, &request, "vera", "{" ONE "}");
+	pass_us(0);
+	take("a", "0", "0");
+	remember_overview();
+	pass_us(API_STREAM_LOOK_US);
+	take("a", "1", "0");
+	expect_told(&request, "overview changed;task " ONE ";task " ONE ";");
+	assert_true(has_overview);
+	pass_us(API_STREAM_LOOK_US);
+	take("b", "1", "0");
+	expect_told(&request, "overview changed;");
+	assert_false(has_overview);
+}
+
+/* A look that began before the stream does not know its tasks. */
+static void
+test_begins_during_look(void **state)
+{
+	HttpRequest early = {0};
+	HttpRequest late = {0};
+
+	api_streams_open(streams, &early, "vera", NULL);
+	pass_us(0);
+	api_streams_open(streams, &late, "vera", "{" ONE "}");
+	take("a", "0", "0");
+	expect_told(&early, "overview changed;");
+	assert_null(late.told.data);
+	pass_us(API_STREAM_LOOK_US);
+	take("a", "0", "0");
+	expect_told(&late, "overview changed;task " ONE ";");
+}
+
+static void
+test_bounds(void **state)
+{
+	HttpRequest requests[API_STREAMS_OF_ONE + 1] = {0};
+
+	for (int i = 0; i < API_STREAMS_OF_ONE; i++)
+		api_streams_open(streams, &requests[i], "vera", NULL);
+	assert_int_equal(requests[0].answers, 0);
+	api_streams_open(streams, &requests[API_STREAMS_OF_ONE], "vera", NULL);
+	assert_int_equal(requests[0].answers, 1);
+	assert_int_equal(api_streams_count(streams), API_STREAMS_OF_ONE);
+	pass_us(0);
+	take("a", "0", "0");
+	assert_int_equal(nlooks, 1);
+	assert_false(requests[1].is_closed);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_forgets_first, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_begins_during_look, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bounds, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
