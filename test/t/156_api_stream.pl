@@ -86,7 +86,7 @@ wait_event('a task that has changed', $first, 2, 'task', $ids[0]);
 is(count_events($first, 'task', $ids[1]), 1, '... and no other one');
 is(count_events($other, 'task', '.*'), 0, '... is told to those who asked');
 
-# What a look sees of the first page, but for the ten seconds that have begun.
+# The state of the first page in a look, but for the ten seconds that have begun.
 my ($look) = PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /execute <unnamed>: (-- One row for each name.*?\(\$1::uuid\[\]\))/s;
 
 sub look
