@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
 CREATE SCHEMA app;
-SELECT plan(29);
+SELECT plan(30);
 
 CREATE FUNCTION app.rule(task twtasks.task_input) RETURNS twtasks.stuck_rule
 LANGUAGE sql SET search_path = pg_catalog, pg_temp
@@ -28,7 +28,7 @@ SELECT twtasks.configure_type('STUCK', stuck_function => 'app.rule'), twtasks.co
 	twtasks.configure_stream('stream', 'EVENT'), twtasks.schedule('daily', '0 3 * * *', 'BY_SCHEDULE', '{"d": 1}') \g /dev/null
 
 SELECT is((SELECT count(*) FROM pg_type WHERE typnamespace = 'twtasks'::regnamespace AND typtype = 'c'
-		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 12::bigint, 'the types of twtasks that users can extend');
+		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 13::bigint, 'the types of twtasks that users can extend');
 DO $$
 DECLARE
 	type regtype;
@@ -101,6 +101,12 @@ SELECT twtasks.send_to_kafka('topic', (
 	CROSS JOIN LATERAL jsonb_populate_record(NULL::twtasks.kafka_message, to_jsonb(y)) m)) \g /dev/null
 SELECT is((SELECT string_agg(x[1], ' ') FROM twtasks.task, regexp_matches(encode(payload, 'escape'), 'value-(\d)', 'g') x WHERE type = 'SendToKafka'),
 	'1 2 3 4 5', 'messages to Kafka are sent in their order');
+
+-- ---- an import ----
+SELECT twtasks.begin_import('original', 0) \g /dev/null
+SELECT is((SELECT string_agg(i.status || ' ' || i.result, ', ') FROM twtasks.import_tasks('original', jsonb_build_array(jsonb_build_object(
+		'id', pg_temp.id(50), 'type', 'IMPORTED', 'status', 'WAITING', 'version', 1, 'tries', 0, 'priority', 5, 'note', 7,
+		'next_event_time', now(), 'state_time', now(), 'created', now()))) i), 'WAITING added', 'a task is imported');
 
 -- ---- streams ----
 SELECT twtasks.add_event('stream', 'object-' || n % 3, to_jsonb(n)) FROM generate_series(1, 9) n \g /dev/null
