@@ -61,6 +61,7 @@ my ($exported_bytes) = $reader->ends(0, [ 'export', $bytes, @reason ], 'export o
 
 like($exported, qr/12345678901234567890\.10/, 'export changes no number');
 is(decode_json($exported)->{key}, 'order 1', 'export has the key');
+$developer->ends(2, ['no_such_verb'], 'a program that never reads its input does not end the test', input => 'x' x 1_000_000);
 my ($out, $err) = $developer->ends(1, ['import'], 'import is refused where tasks run', input => $exported);
 
 like($err, qr/twtasks\.testing is off/, 'import says that this is no database of tests');

@@ -5,6 +5,7 @@ package TwTasks::Ctl;
 use strict;
 use warnings FATAL => 'all';
 
+use File::Temp;
 use IPC::Run;
 use JSON::PP;
 use Test::More;
@@ -23,18 +24,21 @@ sub new
 	return bless { node => $node, role => $role }, $class;
 }
 
-# Exit status, output and messages.  Options: input
+# Exit status, output and messages.  Options: input, which comes from a file: a program that
+# ends without reading it would close a pipe, and SIGPIPE would end the test.
 sub run
 {
 	my ($self, $arguments, %options) = @_;
 	my ($out, $err) = ('', '');
-	my $input = $options{input} // '';
+	my $input = File::Temp->new;
 	my $connection = $self->{node}->connstr('postgres')
 	  . ($self->{role} ? " user=$self->{role}" : '');
 
+	print {$input} $options{input} // '';
+	close $input or die "could not write the input: $!";
 	local $ENV{LC_ALL} = 'C.UTF-8';
 	IPC::Run::run([ program(), '-w', '-d', $connection, @$arguments ],
-		'<', \$input, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
+		'<', "$input", '>', \$out, '2>', \$err, IPC::Run::timeout(180));
 	return ($? >> 8, $out, $err, $? & 127);
 }
 
@@ -47,6 +51,7 @@ sub run_between
 		[ program(), '-w', '-d', $self->{node}->connstr('postgres') . ($self->{role} ? " user=$self->{role}" : ''), @$arguments ],
 		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
 
+	local $SIG{PIPE} = sub { die "the program ended before its answer\n" };
 	$run->pump until $out =~ /\[y\/N\]/;
 	$between->();
 	$in .= "y\n";
