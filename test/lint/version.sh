@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
 # The version stands in twtasks.control, and nowhere else; the changelog knows
-# it or what comes after it.
+# it or what comes after it.  Packages of helpers have it too, some as three numbers.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -16,8 +16,22 @@ literals()
 		sed -E 's/^([^:]+:[0-9]+):.*/\1: the version is in twtasks.control/'
 }
 
+# Go's modules have their versions in tags.
+helpers()
+{
+	local file
+
+	for file in helpers/*/{pyproject.toml,package.json,*.gemspec,pom.xml}; do
+		[ -e "$file" ] || continue
+		grep -m 1 -E '^\s*("version":|version =|spec\.version =|<version>)' "$file" |
+			grep -qE "[\">]$pattern(\.0)?[\"<]" ||
+			echo "$file:1: does not have the version of twtasks.control"
+	done
+}
+
 {
 	literals
+	helpers
 	[ "$(sed -n '1s/^twtasks (\([^)]*\)).*/\1/p' debian/changelog)" = "$version" ] ||
 		echo "debian/changelog:1: does not begin with the version of twtasks.control"
 	make -s -f extension.mk checkver 2>&1 | sed -n 's/^\([a-zA-Z.]*\): /\1:1: /p'
