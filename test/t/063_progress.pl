@@ -28,7 +28,7 @@ for line in sys.stdin:
         for page in range(1, 4):
             say(task, progress=page * 20, message=f"page {page} of 5")
         while not os.path.exists(task["data"]):
-            time.sleep(0.01)
+            time.sleep(0.01)  # workload
         say(task, result="done")
 END
 
