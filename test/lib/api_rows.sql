@@ -47,6 +47,7 @@ SELECT twtasks.add_task('REPORT', '{"to": "canary"}', bucket => 'slow', task_id 
 UPDATE twtasks.task SET state_time = now() - interval '1 h', next_event_time = now() - interval '50 min' WHERE id IN (api.id(1), api.id(2));
 UPDATE twtasks.task SET status = 'PROCESSING', version = 1, tries = 1, incarnation = 101, deadline = now() + interval '1 h', next_event_time = now() + interval '1 h'
 WHERE id = api.id(3);
+INSERT INTO twtasks.task_progress (task_id, version, at, percent, note) VALUES (api.id(3), 1, now(), 40, 'page 2 of 5');
 UPDATE twtasks.task SET status = 'ERROR', queued = false, version = 2, tries = 1, incarnation = 104, next_event_time = 'infinity', error = 'code ' || right(id::text, 1) || ' of the bank'
 WHERE id IN (api.id(4), api.id(5));
 UPDATE twtasks.task SET status = 'ERROR', queued = false, version = 2, tries = 1, incarnation = 104, next_event_time = 'infinity',

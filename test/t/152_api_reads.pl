@@ -168,6 +168,11 @@ my ($status, $task, $answer) = get('/tasks/' . id(4));
 
 is($answer->{headers}{etag}, "\"$task->{version}\"", 'the ETag of a task is its version');
 is(($web->call('vera', 'GET', '/tasks/' . id(4), headers => { 'If-None-Match' => $answer->{headers}{etag} }))[0], 304, '... and it need not be sent again');
+is($task->{progress}, undef, 'a task that does not run has no progress');
+($status, my $running, $answer) = get('/tasks/' . id(3));
+is_deeply([ @{ $running->{progress} }{qw(percent note)} ], [ 40, 'page 2 of 5' ], 'a running task has the progress that its handler reported');
+is(join("\n", schema_faults($running, 'TaskDetail')), '', '... as its schema says');
+is($answer->{headers}{etag}, undef, '... and no ETag, since a report leaves its version');
 is((get('/tasks/' . id(6)))[1]{unknown_outcome}, JSON::PP::true, 'a task of unknown outcome');
 is($task->{unknown_outcome}, JSON::PP::false, '... and one whose error is known');
 is((get('/tasks/' . id(3) . '/why'))[1]{cancel_requested}{reason}, 'too late', 'somebody asked to cancel a task');

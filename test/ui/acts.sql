@@ -24,12 +24,13 @@ SELECT twtasks.start('approval', jsonb_build_object('id', h.name, 'sum', 1234567
 
 -- ---- tasks ----
 SELECT pg_temp.node() \g /dev/null
--- 1, 4 and 10: in ERROR.  2: WAITING.  3, 5 and 9: SUBMITTED.  6: HELD.  7: CANCELLED.  8: PROCESSING.
+-- 1, 4 and 10: in ERROR.  2: WAITING.  3, 5 and 9: SUBMITTED.  6: HELD.  7: CANCELLED.  8: PROCESSING, with progress.
 SELECT twtasks.add_task('ONE|' || h.name, '{"secret": "CANARY", "sum": 12345678901234567890.10}', key => h.name || ' ' || i,
 	context => '{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}', task_id => pg_temp.id(h.n + i),
 	run_after => CASE WHEN i = 2 THEN now() + interval '1 day' END)
 FROM hand h, generate_series(1, 10) i \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(h.n + i)) FROM hand h, unnest(ARRAY[1, 4, 8, 10]) i \g /dev/null
+SELECT twtasks_internal.note_progress(ARRAY[pg_temp.id(h.n + 8)], ARRAY[1::bigint], ARRAY[40::bigint], ARRAY['page 2 of 5']) FROM hand h \g /dev/null
 SELECT pg_temp.finish(pg_temp.id(h.n + i), 'error', message => 'the bank said no') FROM hand h, unnest(ARRAY[1, 4, 10]) i \g /dev/null
 SELECT twtasks.hold_task(pg_temp.id(h.n + 6), 0, 'not today'), twtasks.cancel_task(pg_temp.id(h.n + 7), 0, 'ordered twice') FROM hand h \g /dev/null
 -- 21 to 40: many, of which 21 to 30 are in ERROR with a text of their own.

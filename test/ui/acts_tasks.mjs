@@ -39,6 +39,8 @@ export async function ofOneTask(hand, look) {
 	await at(7);
 	await act(hand, { title: 'reopen', press: ['Reopen'], check: noted(n + 7), is: 'WAITING, reopen, otto, reopen' });
 	await at(8);
+	const bar = hand.page.getByRole('progressbar', { name: 'progress of the task', exact: true });
+	tell(await bar.getAttribute('value') === '40' && (await hand.page.locator('.facts').innerText()).includes('40 %: page 2 of 5'), `${hand.name}: a running task shows how far it is`);
 	await act(hand, { title: 'ask to stop', press: ['Cancel'], check: noted(n + 8), is: 'PROCESSING, request_cancel, otto, ask to stop' });
 	await at(8);
 	tell((await hand.page.locator('main').innerText()).includes('ask to stop'), `${hand.name}: ... and the page shows the request`);

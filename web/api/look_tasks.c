@@ -61,7 +61,7 @@ static const ApiRoute routes[] = {
 		.params = tasks_params, .nparams = lengthof(tasks_params), .schema = "Tasks"
 	},
 	{
-		"GET", "/tasks/{id}", API_VIEWER, "task", "One task.  The ETag is its version.",
+		"GET", "/tasks/{id}", API_VIEWER, "task", "One task.  The ETag is its version; a task with progress has none.",
 		.params = task_params, .nparams = lengthof(task_params), .schema = "TaskDetail"
 	},
 	{

@@ -145,6 +145,10 @@ function Trace({ task }) {
 	return <span class="mono">{trace_url ? <a href={trace_url.replace('{trace_id}', encodeURIComponent(task.trace_id))} rel="noreferrer">{task.trace_id}</a> : task.trace_id} <Copy text={task.trace_id} label="the trace id" /></span>;
 }
 
+function Progress({ of: { percent, note, at } }) {
+	return <><progress max="100" value={percent} aria-label="progress of the task" /> {percent} %{note && `: ${note}`} <span class="quiet">reported <Time at={at} /></span></>;
+}
+
 export function Task({ params }) {
 	const id = params.id ?? '';
 	const task = useAnswer(address(['tasks', id]));
@@ -175,6 +179,7 @@ export function Task({ params }) {
 							['bucket, priority', `${t.bucket}, ${t.priority}`],
 							t.key && ['key', <span class="mono">{t.key} <Copy text={t.key} label="the key" /></span>],
 							t.status === 'WAITING' && ['runs', <Time at={t.next_event_time} />],
+							t.progress && ['progress', <Progress of={t.progress} />],
 							t.deadline && ['deadline', <Time at={t.deadline} />], t.expires && ['expires', <Time at={t.expires} />],
 							['added', <><Time at={t.created} />{t.added_by && ` by ${t.added_by}`}</>],
 							t.node && ['node', t.node], t.unknown_outcome && ['outcome', <Link page="unknown">unknown: decide it</Link>], t.message && ['message', t.message],
