@@ -34,6 +34,9 @@ export async function ofOneTask(hand, look) {
 	await act(hand, { title: 'fail', press: ['Fail'], check: noted(n + 4), is: 'FAILED, fail, otto, fail' });
 	await at(5);
 	await act(hand, { title: 'hold', press: ['Hold'], check: noted(n + 5), is: 'HELD, hold, otto, hold' });
+	await at(5);
+	await act(hand, { title: 'prioritize', press: ['Prioritize'], fill: { Priority: '1' }, check: noted(n + 5), is: 'HELD, prioritize, otto, prioritize' });
+	tell(await value(`SELECT priority FROM twtasks.tasks WHERE id = '${id(n + 5)}'`) === '1', `${hand.name}: ... to that priority`);
 	await at(6);
 	await act(hand, { title: 'release', press: ['Release'], fill: { 'Run at': LATER }, check: noted(n + 6), is: 'WAITING, release, otto, release' });
 	await at(7);
@@ -84,6 +87,10 @@ export async function ofMany(hand, look) {
 	await list('status=SUBMITTED');
 	await choose(31, 32, 33);
 	await act(hand, { title: 'hold chosen ones', press: ['Hold …'], counts: '3 tasks would wait', check: all_noted(n + 31, n + 33), is: '3, HELD, hold, otto, hold chosen ones' });
+	await list('status=HELD');
+	await choose(31, 32, 33);
+	await act(hand, { title: 'prioritize chosen ones', press: ['Prioritize …'], counts: '3 tasks would get that priority', fill: { Priority: '1' }, check: all_noted(n + 31, n + 33), is: '3, HELD, prioritize, otto, prioritize chosen ones' });
+	tell(await value(`SELECT DISTINCT priority FROM twtasks.tasks WHERE id BETWEEN '${id(n + 31)}' AND '${id(n + 33)}'`) === '1', `${name}: ... to that priority`);
 	await list('status=HELD');
 	await choose(31, 32);
 	await act(hand, { title: 'release chosen ones', press: ['Release …'], counts: '2 tasks would go on', fill: { 'Run at': LATER }, check: all_noted(n + 31, n + 32), is: '2, WAITING, release, otto, release chosen ones' });

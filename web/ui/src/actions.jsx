@@ -11,6 +11,7 @@ export const ACTIONS = {
 	reschedule: { from: ['WAITING'], says: 'Reschedule', done: 'run at another time', time: true },
 	hold: { from: ['WAITING', 'SUBMITTED', 'ERROR'], says: 'Hold', done: 'wait until somebody releases them' },
 	release: { from: ['HELD'], says: 'Release', done: 'go on', time: true, empty: 'its old time, or ERROR if it was held there' },
+	prioritize: { from: ['WAITING', 'SUBMITTED', 'ERROR', 'HELD'], says: 'Prioritize', done: 'get that priority', priority: true },
 	cancel: { from: ['WAITING', 'SUBMITTED', 'PROCESSING', 'HELD'], says: 'Cancel', done: 'end as CANCELLED, or be asked to stop' },
 	fail: { from: ['ERROR'], says: 'Fail', done: 'end as FAILED' },
 	reopen: { from: ['FAILED', 'CANCELLED'], says: 'Reopen', done: 'run again', time: true },
@@ -99,30 +100,34 @@ export function ChangeButton({ label, role = 'operator', class: name, describe, 
 	);
 }
 
-function When({ of: { empty = 'now' }, value, onInput }) {
-	return (
-		<Field label="Run at" name="run_after" hint={`In your local time. Empty: ${empty}.`}>
-			<input type="datetime-local" step="1" value={value} onInput={(e) => onInput(e.currentTarget.value)} />
-		</Field>
-	);
+// What an action asks for beside the reason: a time, a priority, or nothing.
+function Asked({ of: { time, priority, empty = 'now' }, value, onInput }) {
+	const input = (e) => onInput(e.currentTarget.value);
+
+	if (time) return <Field label="Run at" name="run_after" hint={`In your local time. Empty: ${empty}.`}><input type="datetime-local" step="1" value={value} onInput={input} /></Field>;
+	return priority && <Field label="Priority" name="priority" hint="0 is the most urgent, 9 the least."><input type="number" min="0" max="9" required value={value} onInput={input} /></Field>;
 }
 
-// The member of a body.  A year that JavaScript does not read is refused here.
-const runAfter = (action, local) => {
-	if (!action.time || (!local && action.empty)) return {};
-	return { run_after: (local ? new Date(local) : new Date()).toISOString() };
+// The member of a body.  A year that JavaScript does not read is refused here.  A preview
+// has no priority yet, and its counts are the same for all.
+const member = (action, value) => {
+	if (action.priority) return { priority: Number(value) };
+	if (!action.time || (!value && action.empty)) return {};
+	return { run_after: (value ? new Date(value) : new Date()).toISOString() };
 };
 
 // ---- one task ----
 
 // The same on the command line.
 export function commandFor(task, verb, time = verb === 'reschedule' ? '10min' : '') {
-	return `twtasksctl ${verb} ${task.id} --version ${task.version}${time && ` --run-after ${time}`} --reason ${shell('...')}`;
+	const priority = verb === 'prioritize' ? ` --priority ${task.priority}` : '';
+	return `twtasksctl ${verb} ${task.id} --version ${task.version}${time && ` --run-after ${time}`}${priority} --reason ${shell('...')}`;
 }
 
 export function TaskAction({ task, action, verb, title, class: name, lead, command = action, commandTime, body = {} }) {
-	const [at, setAt] = useState('');
 	const a = ACTIONS[action] ?? {};
+	const [typed, setValue] = useState(null);
+	const value = typed ?? (a.priority ? String(task.priority) : '');
 	const says = verb ?? a.says;
 	const ends = ['cancel', 'fail'].includes(action) || body.happened;
 
@@ -130,10 +135,10 @@ export function TaskAction({ task, action, verb, title, class: name, lead, comma
 		<ChangeButton
 			label={says} class={name} title={title ?? `${says} this task`} verb={says} danger={action === 'cancel' || action === 'fail'}
 			done={(answer) => (ends && answer.status === 'ERROR' ? { bad: `${says}: task ${task.id} is in ERROR: a function of on_end refused it.` } : `${says}: task ${task.id}.`)}
-			send={(reason) => call('POST', address(['tasks', task.id, action]), { version: String(task.version), reason, ...body, ...runAfter(a, at) })}
+			send={(reason) => call('POST', address(['tasks', task.id, action]), { version: String(task.version), reason, ...body, ...member(a, value) })}
 			lead={lead ?? <>It is {task.status} in version {task.version}. If somebody changes it before you, nothing happens.</>}
 		>
-			{a.time && <When of={a} value={at} onInput={setAt} />}
+			<Asked of={a} value={value} onInput={setValue} />
 			<Command text={commandFor(task, command, commandTime)} />
 		</ChangeButton>
 	);
@@ -147,10 +152,10 @@ const count_of = (groups, results) => (groups ?? []).filter((g) => results.test(
 export function BulkChange({ action, filter, ids, what, onClose }) {
 	const [preview, setPreview] = useState(null);
 	const [problem, setProblem] = useState(null);
-	const [at, setAt] = useState('');
+	const [value, setValue] = useState('');
 	const a = ACTIONS[action];
 	const statuses = filter.status ? { status: filter.status.split(',') } : {};
-	const body = (more) => ({ action, filter: { ...filter, ...statuses }, ...runAfter(a, at), ...more });
+	const body = (more) => ({ action, filter: { ...filter, ...statuses }, ...member(a, value), ...more });
 
 	useEffect(() => {
 		call('POST', 'changes', body({ dry_run: true, max_tasks: MOST, ...(ids ? { ids } : {}) })).then(setPreview, setProblem);
@@ -188,7 +193,7 @@ export function BulkChange({ action, filter, ids, what, onClose }) {
 					)}
 				</div>
 			)}
-			{a.time && <When of={a} value={at} onInput={setAt} />}
+			<Asked of={a} value={value} onInput={setValue} />
 		</Change>
 	);
 }
