@@ -68,7 +68,7 @@ on_noted(void *arg, PgOutcome outcome, PGresult *result)
 	Progress   *progress = arg;
 
 	progress->is_sent = false;
-	progress->is_ascii |= outcome == PG_FAILED;
+	progress->is_ascii |= outcome == PG_FAILED && strcmp(pg_sqlstate(result), "22P05") == 0;
 	if (map_count(progress->news) > 0)
 		collect(progress);
 	else if (outcome == PG_DONE && wire_get_int(result, 0, 0) > 0)
