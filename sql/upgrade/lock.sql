@@ -4,7 +4,8 @@
  * An update changes every view and most tables.  Transactions at work lock them in
  * other orders, so an update that took one lock after the other could deadlock with
  * them.  We take all locks before the first change, and give them back when one of
- * them cannot be had soon: no other session waits for us longer than a moment.
+ * them cannot be had soon: no other session waits for us longer than a moment, or than
+ * deadlock_timeout in the way of a vacuum.
  *
  * LOCK TABLE would lock the catalogs that a view reads too, so a view is locked by a
  * change of its owner to the same owner.
@@ -12,6 +13,9 @@
 DO $$
 DECLARE
 	before CONSTANT text := pg_catalog.current_setting('lock_timeout');
+	patience CONSTANT text := pg_catalog.concat((
+		SELECT s.setting::pg_catalog.int4 OPERATOR(pg_catalog.+) 200 FROM pg_catalog.pg_settings s
+		WHERE s.name OPERATOR(pg_catalog.=) 'deadlock_timeout'), 'ms');
 	last CONSTANT timestamptz := pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) '1min'::pg_catalog.interval;
 	locks CONSTANT text[] := (
 		SELECT pg_catalog.array_agg(CASE
@@ -31,6 +35,28 @@ DECLARE
 	statement text;
 BEGIN
 	LOOP
+		/*
+		 * The server ends an autovacuum that stands in the way of a lock only after
+		 * deadlock_timeout.  We wait so long for the one lock that was not to be had,
+		 * while we hold no other.  Readers are not worth that: others would queue up
+		 * behind us.
+		 */
+		BEGIN
+			IF statement IS NOT NULL AND EXISTS (
+				SELECT FROM pg_catalog.pg_locks l
+				JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) l.pid
+				JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.relation
+				WHERE a.backend_type OPERATOR(pg_catalog.=) 'autovacuum worker' AND a.datid OPERATOR(pg_catalog.=) l.database
+				  AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+				  AND c.relnamespace::pg_catalog.regnamespace::pg_catalog.text OPERATOR(pg_catalog.=) 'twtasks')
+			THEN
+				PERFORM pg_catalog.set_config('lock_timeout', patience, true);
+				EXECUTE statement;
+				RAISE EXCEPTION USING ERRCODE = 'TWTLK';
+			END IF;
+		EXCEPTION WHEN SQLSTATE 'TWTLK' OR lock_not_available OR deadlock_detected THEN
+			NULL;
+		END;
 		BEGIN
 			PERFORM pg_catalog.set_config('lock_timeout', '10ms', true);
 			FOREACH statement IN ARRAY locks LOOP
