@@ -185,7 +185,8 @@ http_stream_open(HttpRequest *request, HttpStreamClosed closed, void *arg)
 	if (request->connection == NULL || request->response != NULL || request->http->is_stopping ||
 		request->http->nstreams >= HTTP_STREAMS_MAX)
 	{
-		http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "too_many_streams", NULL);
+		http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "too_many_streams",
+					"Too many streams are open, or the server ends.");
 		return NULL;
 	}
 	stream = new_stream(request, closed, arg);
