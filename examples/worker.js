@@ -30,8 +30,17 @@ function answer(task, members) {
   writeReply(JSON.stringify({ id: task.id, version: task.version, ...members }) + "\n");
 }
 
-require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+function onLine(line) {
   const task = JSON.parse(line);
   if (task.cancel) running.get(task.cancel)?.abort();
   else if (task.id) onTask(task); // skips the hello
+}
+
+// The module readline would split at U+2028 too, which is part of a line here.
+let rest = "";
+process.stdin.setEncoding("utf8").on("data", (text) => {
+  const lines = text.split("\n");
+  lines[0] = rest + lines[0];
+  rest = lines.pop();
+  lines.forEach(onLine);
 });

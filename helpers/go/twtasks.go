@@ -3,6 +3,7 @@ package twtasks
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,12 +48,16 @@ func Add(ctx context.Context, db interface {
 	encoded, err := json.Marshal(data)
 	given := Options{"type": kind, "data": json.RawMessage(encoded)}
 	maps.Copy(given, options)
+	payload, is := options["payload"].([]byte)
+	if is {
+		given["payload"] = `\x` + hex.EncodeToString(payload)
+	}
 	text, wrong := json.Marshal([]any{given})
 	if err = errors.Join(err, wrong); err != nil {
 		return "", err
 	}
 	if added, is := ctx.Value(testing{}).(*[]Task); is {
-		*added = append(*added, Task{Type: kind, Data: encoded})
+		*added = append(*added, Task{Type: kind, Data: encoded, Payload: payload})
 		return "", nil
 	}
 	err = db.QueryRow(ctx, "SELECT task_id::text FROM twtasks.add_tasks($1::text::jsonb)", string(text)).Scan(&id)

@@ -17,7 +17,11 @@ import (
 func reply(task Task, answer Answer) {
 	line := map[string]any{"id": task.ID, "version": task.Version}
 	maps.Copy(line, answer)
-	text, _ := json.Marshal(line)
+	text, err := json.Marshal(line)
+	if err != nil { // the work is done: nothing may run it again
+		message := "the answer is no JSON: " + err.Error()
+		text, _ = json.Marshal(map[string]any{"id": task.ID, "version": task.Version, "result": "error", "message": message})
+	}
 	_, _ = os.Stdout.Write(append(text, '\n')) // whole: os.File locks each Write
 }
 

@@ -1,10 +1,17 @@
 // twtasks for Node: adds tasks in a transaction of pg, and runs them under twtasksd.
 
-import { createInterface } from "node:readline";
 import { inspect } from "node:util";
 
 const ADD = "SELECT task_id AS id, version::int, result FROM twtasks.add_tasks($1::text::jsonb)";
 let collected; // in test mode: the tasks that were added
+
+// JSON.stringify() makes null of what JSON cannot say.
+function exact(name, value) {
+  const given = this[name];
+  const isLost = given instanceof Date ? value === null : typeof value === "number" && !Number.isFinite(value);
+  if (isLost) throw new TypeError(`${name}: JSON cannot say ${given}`);
+  return value;
+}
 
 /** An answer of a handler that is not "done": new Answer("retry", "the bank is closed", { retry_in: 60 }). */
 export class Answer extends Error {
@@ -18,13 +25,12 @@ export class Answer extends Error {
 export async function add(client, type, data = null, options = {}) {
   const given = { type, data, ...options };
   if (given.payload) given.payload = "\\x" + Buffer.from(given.payload).toString("hex");
-  const text = JSON.stringify([given]); // refuses what JSON cannot say, in tests too
+  const text = JSON.stringify([given], exact); // refuses what JSON cannot say, in tests too
   if (collected) {
     collected.push({ type, data, ...options });
     return {};
   }
-  const { rows } = await client.query({ text: ADD, values: [text] });
-  return rows[0];
+  return (await client.query({ text: ADD, values: [text] })).rows[0];
 }
 
 /** Calls test with a list: meanwhile add() adds nothing, and puts the tasks into it. */
@@ -52,9 +58,17 @@ export function work(handlers) {
   const write = process.stdout.write.bind(process.stdout);
   process.stdout.write = process.stderr.write.bind(process.stderr); // console.log() goes to the log
   const running = new Map();
-  let isEnding = false;
+  let [isEnding, rest] = [false, ""]; // rest: the beginning of a line
 
-  const answer = ({ id, version }, members) => write(JSON.stringify({ id, version, ...members }) + "\n");
+  // The work is done: an answer that JSON cannot say must not end the worker, and so run the task again.
+  const answer = ({ id, version }, members) => {
+    const text = (answered) => JSON.stringify({ id, version, ...answered }, exact) + "\n";
+    try {
+      write(text(members));
+    } catch (error) {
+      write(text({ result: "error", message: `the answer is no JSON: ${error.message}` }));
+    }
+  };
 
   const outcome = async (task, signal) => {
     try {
@@ -71,9 +85,8 @@ export function work(handlers) {
     if (task.payload_base64 !== undefined) task.payload = Buffer.from(task.payload_base64, "base64");
     running.set(task.id, stop);
     answer(task, { started: true });
-    const members = await outcome(task, stop.signal);
+    answer(task, await outcome(task, stop.signal));
     running.delete(task.id);
-    answer(task, members);
     end(isEnding);
   };
 
@@ -83,13 +96,19 @@ export function work(handlers) {
     if (isEnding && running.size === 0) process.exit(0);
   };
 
-  const lines = createInterface({ input: process.stdin });
-  lines.on("line", (line) => {
+  const read = (line) => {
     const given = JSON.parse(line);
     if (given.cancel) running.get(given.cancel)?.abort();
     else if (given.id && isEnding) answer(given, { result: "release" });
     else if (given.id) take(given);
+  };
+
+  process.stdin.setEncoding("utf8").on("data", (text) => {
+    const lines = text.split("\n"); // readline would split at U+2028 too
+    lines[0] = rest + lines[0];
+    rest = lines.pop();
+    lines.forEach(read);
   });
-  lines.on("close", () => end(true));
+  process.stdin.on("end", () => end(true));
   process.on("SIGTERM", () => setImmediate(end, true)); // after the lines that were read already
 }

@@ -1,6 +1,7 @@
 """twtasks for Python: adds tasks in a transaction of psycopg 3 or SQLAlchemy, and runs them under twtasksd."""
 
 import base64
+import collections
 import contextlib
 import json
 import os
@@ -8,19 +9,14 @@ import signal
 import sys
 import traceback
 import types
-from typing import NamedTuple
 
 _ADD = "SELECT task_id, version, result FROM twtasks.add_tasks(%s::text::jsonb)"
 _handlers = {}
 _collected = None  # in test mode: the tasks that were added
 
 
-class Added(NamedTuple):
-    """The answer of the database; empty in test mode."""
-
-    task_id: object = None
-    version: int = None
-    result: str = None
+# The answer of the database; empty in test mode.
+Added = collections.namedtuple("Added", "task_id version result", defaults=(None, None, None))
 
 
 class Answer(Exception):
@@ -37,9 +33,9 @@ def statement(type, data=None, **options):
     for name, value in given.items():
         if isinstance(value, bytes):
             given[name] = "\\x" + value.hex()
+        elif hasattr(value, "utcoffset") and value.utcoffset() is None:
+            raise ValueError(f"{name} needs a time zone")
         elif hasattr(value, "utcoffset"):
-            if value.utcoffset() is None:
-                raise ValueError(f"{name} needs a time zone")
             given[name] = value.isoformat()
     return _ADD, (json.dumps([given], allow_nan=False),)
 
@@ -109,7 +105,12 @@ def work():
     is_told_to_end = []
 
     def answer(given, **members):
-        print(json.dumps({"id": given["id"], "version": given["version"], **members}), file=replies, flush=True)
+        whose = {"id": given["id"], "version": given["version"]}
+        try:
+            text = json.dumps({**whose, **members}, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:  # the work is done: nothing may run it again
+            text = json.dumps({**whose, "result": "error", "message": f"the answer is no JSON: {error}"})
+        print(text, file=replies, flush=True)
 
     def on_term(*_):
         is_told_to_end.append(True)

@@ -14,7 +14,7 @@ my $helper = TwTasks::Helper->start(
 	argv => [ '/usr/bin/python3', "$application/app.py" ],
 	env => { PYTHONPATH => "$code:$python:$packages" },
 	types => ['django|*'],
-	has_keys => 0);
+	has_all => 0);
 
 $helper->claims_ok("$code/twtasks_django.py");
 

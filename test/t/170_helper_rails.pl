@@ -12,7 +12,7 @@ my ($code, $application) = TwTasks::Helper::paths('helpers/rails/lib', 'test/hel
 my $helper = TwTasks::Helper->start(
 	argv => [ '/usr/bin/ruby', "-I$code", $application ],
 	types => ['rails|*'],
-	has_keys => 0);
+	has_all => 0);
 
 $helper->claims_ok("$code/twtasks.rb");
 

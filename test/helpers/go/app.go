@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -41,6 +42,9 @@ func (s shop) deliver(ctx context.Context, task twtasks.Task) error {
 	if strings.HasPrefix(given.Name, "fail") && task.Tries == 1 {
 		panic("no van")
 	}
+	if given.Name == "odd" {
+		return twtasks.Answer{"result": "retry", "context": map[string]any{"price": math.Inf(1)}}
+	}
 	return nil
 }
 
@@ -49,7 +53,11 @@ func (s shop) order(ctx context.Context, name string, options twtasks.Options, f
 		if _, err := tx.Exec(ctx, "INSERT INTO orders VALUES ($1)", name); err != nil {
 			return err
 		}
-		if _, err := twtasks.Add(ctx, tx, "DELIVER", order{name}, options); err != nil {
+		var data any = order{name}
+		if options["payload"] != nil {
+			data = nil
+		}
+		if _, err := twtasks.Add(ctx, tx, "DELIVER", data, options); err != nil {
 			return err
 		}
 		return fault
@@ -73,7 +81,8 @@ func (s shop) do(ctx context.Context, handlers twtasks.Handlers, word, name stri
 		return s.order(ctx, name, nil, nil)
 	case "options":
 		later := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-		return s.order(ctx, name, twtasks.Options{"key": name, "priority": 2, "run_after": later}, nil)
+		options := twtasks.Options{"key": name, "priority": 2, "run_after": later, "payload": []byte(name)}
+		return s.order(ctx, name, options, nil)
 	case "rollback":
 		if err := s.order(ctx, name, nil, errNoBike); !errors.Is(err, errNoBike) {
 			return fmt.Errorf("rollback: %v", err)

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { add, run, testing, work } from "../../../helpers/node/index.js";
+import { add, Answer, run, testing, work } from "../../../helpers/node/index.js";
 
 const pg = createRequire(process.env.SHOP_PACKAGES + "/")("pg");
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
@@ -12,6 +12,7 @@ const handlers = {
     await pool.query("INSERT INTO deliveries VALUES ($1, $2)", [task.data.name, task.tries]);
     await pool.query("SELECT pg_advisory_xact_lock_shared(1)");
     if (task.data.name.startsWith("fail") && task.tries === 1) throw new Error("no van");
+    if (task.data.name === "odd") throw new Answer("retry", "", { context: { price: 1n } });
   },
 };
 
@@ -20,7 +21,7 @@ async function order(name, options) {
   try {
     await client.query("BEGIN");
     await client.query("INSERT INTO orders VALUES ($1)", [name]);
-    const added = await add(client, "DELIVER|BIKE", { name }, options);
+    const added = await add(client, "DELIVER|BIKE", word === "options" ? null : { name }, options);
     if (word === "rollback") throw new Error("no bike");
     await client.query("COMMIT");
     return added;
@@ -36,11 +37,14 @@ async function main() {
   for (const name of names) {
     if (word === "add") assert.equal((await order(name)).result, "added");
     else if (word === "rollback") await order(name);
-    else if (word === "options") await order(name, { key: name, priority: 2, run_after: new Date("2100-01-01") });
+    else if (word === "options") 
+      await order(name, { key: name, priority: 2, run_after: new Date("2100-01-01"), payload: Buffer.from(name) });
     else if (word === "test")
       await testing(async (added) => {
         await order(name);
         assert.deepEqual(added, [{ type: "DELIVER|BIKE", data: { name } }]);
+        for (const lost of [NaN, -Infinity, new Date("no date")])
+          await assert.rejects(add(null, "DELIVER|BIKE", { lost }), /JSON cannot say/);
         await run(handlers, { ...added[0], tries: 2 });
       });
   }

@@ -40,7 +40,7 @@ def insert(connection, name):
 
 def order(connection, name, **options):
     insert(connection, name)
-    return twtasks.add(connection, "DELIVER", {"name": name}, **options)
+    return twtasks.add(connection, "DELIVER", None if "payload" in options else {"name": name}, **options)
 
 
 @twtasks.task("DELIVER")
@@ -50,6 +50,8 @@ def deliver(task):
         connection.execute("SELECT pg_advisory_xact_lock_shared(1)")
     if task.data["name"].startswith("fail") and task.tries == 1:
         raise ValueError("no van")
+    if task.data["name"] == "odd":
+        raise twtasks.Answer("retry", context={"at": datetime.now()})
 
 
 def main(way, word, *names):
@@ -61,7 +63,8 @@ def main(way, word, *names):
             if word == "add":
                 assert order(connection, name).result == "added"
             elif word == "options":
-                order(connection, name, key=name, priority=2, run_after=datetime(2100, 1, 1, tzinfo=timezone.utc))
+                later = datetime(2100, 1, 1, tzinfo=timezone.utc)
+                order(connection, name, key=name, priority=2, run_after=later, payload=name.encode())
             elif word == "rollback":
                 order(connection, name)
                 1 / 0

@@ -1,3 +1,5 @@
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.net.URI;
 import java.time.Instant;
@@ -41,12 +43,13 @@ public class App {
             database.update("INSERT INTO deliveries VALUES (?, ?)", name, task.tries());
             database.execute("SELECT pg_advisory_xact_lock_shared(1)");
             if (name.startsWith("fail") && task.tries() == 1) throw new IllegalStateException("no van");
+            if (name.equals("odd")) throw new Twtasks.Answer(Map.of("result", "retry", "context", new Object()));
         }
 
         @Transactional
         public void order(String name, Map<String, ?> options, boolean fails) throws IOException {
             database.update("INSERT INTO orders VALUES (?)", name);
-            tasks.add("DELIVER", Map.of("name", name), options);
+            tasks.add("DELIVER", options.containsKey("payload") ? null : Map.of("name", name), options);
             if (fails) throw new NoBike();
         }
     }
@@ -103,8 +106,8 @@ public class App {
             for (String name : List.of(arguments).subList(1, arguments.length)) {
                 switch (arguments[0]) {
                     case "add" -> shop.order(name, Map.of(), false);
-                    case "options" -> shop.order(name,
-                            Map.of("key", name, "priority", 2, "run_after", Instant.parse("2100-01-01T00:00:00Z")), false);
+                    case "options" -> shop.order(name, Map.of("key", name, "priority", 2, "payload", name.getBytes(UTF_8),
+                            "run_after", Instant.parse("2100-01-01T00:00:00Z")), false);
                     case "rollback" -> rollBack(shop, name);
                     case "test" -> test(tasks, shop, name);
                     default -> throw new IllegalArgumentException(arguments[0]);

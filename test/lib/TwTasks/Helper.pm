@@ -4,11 +4,11 @@
 # The application is told what to do by arguments:
 #	work				is a worker: the handler of a task with {"name": ...} notes name and
 #						try in "deliveries", takes the lock 1 shared, and fails in the first
-#						try if the name begins with "fail"
+#						try if the name begins with "fail"; "odd": it answers what JSON cannot say
 #	add NAME...			for each name a transaction: inserts it into "orders" and adds a task
 #	rollback NAME...	the same, and the transaction fails
 #	options NAME...		the same as add, with priority 2 for the database, to run in 2100, and with
-#						the name as key, if the helper has keys
+#						the name as key, and as payload instead of data, if the helper has these
 #	test NAME...		in test mode: inserts it and adds a task, which is not stored but run
 # It logs in by DATABASE_URL, as a role of its own.
 
@@ -49,12 +49,12 @@ sub paths
 #	ways => first arguments, each of which is tried; undef: none
 #	env => { more variables of the application }
 #	types => of its tasks, in the sidecar's configuration
-#	has_keys => whether tasks have keys
+#	has_all => whether tasks have keys and payloads, and handlers have answers of their own
 sub start
 {
 	my ($class, %options) = @_;
 	my $node = TwTasks::Cluster->create('main', conf => { listen_addresses => "'127.0.0.1'" });
-	my $self = bless { node => $node, ways => [undef], has_keys => 1, %options }, $class;
+	my $self = bless { node => $node, ways => [undef], has_all => 1, %options }, $class;
 	my $url = 'postgres://shop@127.0.0.1:' . $node->port . '/postgres';
 
 	$self->{env} = { DATABASE_URL => $url, %{ $options{env} || {} } };
@@ -159,7 +159,8 @@ sub commit_and_rollback_ok
 {
 	my ($self, $way) = @_;
 	my $label = $way // 'the application';
-	my $name = 'Zoë "1" \\ ' . ($way // '');
+	my $line_separator = "\xe2\x80\xa8";		# U+2028
+	my $name = "Zo\xc3\xab$line_separator \"1\" \\ " . ($way // '');
 	my @ids = $self->added_by_call($way, 'add', $name);
 
 	is(scalar(@ids), 1, "$label: a commit adds a task");
@@ -177,9 +178,10 @@ sub options_ok
 	my ($id) = $self->added_by_call($way, 'options', $name);
 
 	is( $self->value(
-			"SELECT concat_ws(' ', status, priority, extract(year FROM next_event_time AT TIME ZONE 'UTC'), key)
-			FROM twtasks.tasks WHERE id = '$id'"),
-		'WAITING 2 2100' . ($self->{has_keys} ? " $name" : ''),
+			"SELECT concat_ws(' ', status, priority, extract(year FROM next_event_time AT TIME ZONE 'UTC'), key,
+				convert_from(payload, 'UTF8'))
+			FROM twtasks.task WHERE id = '$id'"),
+		'WAITING 2 2100' . ($self->{has_all} ? " $name $name" : ''),
 		($way // 'the application') . ': options of a task reach the database');
 	return;
 }
@@ -193,6 +195,17 @@ sub retry_ok
 	is($self->deliveries('fail 1'), '1 shop, 2 shop', '... and has its number of tries');
 	like($self->value("SELECT string_agg(error, ' ') FROM twtasks.task_attempts WHERE task_id = '$id'"),
 		qr/no van/, 'the database has the reason of the failure');
+	return;
+}
+
+# The work is done, so it must not run again.
+sub odd_answer_ok
+{
+	my ($self) = @_;
+	my ($id) = $self->added_by_call($self->{ways}[0], 'add', 'odd');
+
+	wait_ok(sub { $self->state($id) eq 'ERROR 1' }, 'an answer that JSON cannot say is an error');
+	is($self->deliveries('odd'), '1 shop', '... and the task does not run again');
 	return;
 }
 
@@ -266,6 +279,7 @@ sub claims_ok
 		$self->test_mode_ok($way);
 	}
 	$self->retry_ok;
+	$self->odd_answer_ok if $self->{has_all};
 	$self->term_ok;
 	$self->size_ok(@files);
 	return;

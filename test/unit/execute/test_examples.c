@@ -67,6 +67,8 @@ test_node(void **state)
 	close_runner();
 	open_worker(project_file("examples/worker.js"));
 	assert_works();
+	/* U+2028 ends a line for some, and does not here */
+	assert_verdict(run_task("{\"to\": \"a\xe2\x80\xa8z\"}"), TASK_DONE, NULL);
 }
 
 /*

@@ -5,8 +5,6 @@ import java.io.*;
 import java.lang.annotation.*;
 import java.lang.reflect.*;
 import static java.nio.charset.StandardCharsets.UTF_8;
-import static com.fasterxml.jackson.databind.DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES;
-import static java.util.stream.Collectors.joining;
 import java.util.*;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -31,7 +29,7 @@ public class Twtasks implements SmartInitializingSingleton {
 
     private record Handler(Object bean, Method method) {}
     private static final String END = new String("end"); // is told from each line by its identity
-    private static final ObjectMapper json = new ObjectMapper().disable(FAIL_ON_UNKNOWN_PROPERTIES);
+    private static final ObjectMapper json = new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
     private final Map<String, Handler> handlers = new HashMap<>();
     private final ApplicationContext beans;
     private final JdbcOperations database;
@@ -43,7 +41,8 @@ public class Twtasks implements SmartInitializingSingleton {
     /** Adds a task; options are those of twtasks.add_task().  Returns its id, or null in test mode. */
     public UUID add(String type, Object data, Map<String, ?> options) throws IOException {
         var given = new HashMap<String, Object>(options);
-        given.replaceAll((name, value) -> value instanceof java.time.temporal.Temporal ? value.toString() : value);
+        given.replaceAll((name, value) -> value instanceof java.time.temporal.Temporal ? value.toString()
+                : value instanceof byte[] bytes ? "\\x" + HexFormat.of().formatHex(bytes) : value);
         given.putAll(Map.of("type", type, "data", json.valueToTree(data)));
         String text = json.writeValueAsString(List.of(given));
         if (collected == null)
@@ -60,8 +59,7 @@ public class Twtasks implements SmartInitializingSingleton {
         for (String name : beans.getBeanDefinitionNames())
             MethodIntrospector.selectMethods(beans.getType(name), mark).forEach((method, handler) -> {
                 Object bean = beans.getBean(name); // may be a proxy
-                Method its = AopUtils.selectInvocableMethod(method, bean.getClass());
-                handlers.put(handler.value(), new Handler(bean, its));
+                handlers.put(handler.value(), new Handler(bean, AopUtils.selectInvocableMethod(method, bean.getClass())));
             });
     }
 
@@ -85,6 +83,7 @@ public class Twtasks implements SmartInitializingSingleton {
             lines.add(END); // after all lines that were read
         });
         sun.misc.Signal.handle(new sun.misc.Signal("TERM"), signal -> { isEnding = true; reader.interrupt(); });
+        reader.setDaemon(true);
         reader.start();
         for (String line; (line = lines.take()) != END;) {
             Task task = json.readValue(line, Task.class);
@@ -98,16 +97,17 @@ public class Twtasks implements SmartInitializingSingleton {
         try {
             run(task);
             return Map.of("result", "done");
-        } catch (Answer answer) { return answer.members; }
-        catch (Throwable fault) {
-            String where = Arrays.stream(fault.getStackTrace()).limit(20).map(Object::toString).collect(joining("\n"));
+        } catch (Answer answer) { return answer.members; } catch (Throwable fault) {
+            String where = String.join("\n", Arrays.stream(fault.getStackTrace()).limit(20).map(Object::toString).toList());
             return Map.of("result", "retry", "message", "%.1000s\n%.3000s".formatted(fault, where));
         }
     }
 
     private static void answer(PrintStream replies, Task task, Map<String, ?> members) throws IOException {
         var line = json.createObjectNode().put("id", task.id()).put("version", task.version());
-        line.setAll(json.<com.fasterxml.jackson.databind.node.ObjectNode>valueToTree(members));
+        try { line.setAll(json.<com.fasterxml.jackson.databind.node.ObjectNode>valueToTree(members)); }
+        catch (RuntimeException fault) { // the work is done: nothing may run it again
+            line.put("result", "error").put("message", "the answer is no JSON: %.1000s".formatted(fault)); }
         replies.writeBytes((json.writeValueAsString(line) + "\n").getBytes(UTF_8));
         replies.flush();
     }
