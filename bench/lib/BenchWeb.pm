@@ -109,8 +109,8 @@ sub client
 # Asks; anything but 200 is fatal.
 sub ask
 {
-	my ($self, $client, $path) = @_;
-	my $answer = $client->get("http://127.0.0.1:$self->{port}/api/v1$path", { headers => { Authorization => "Bearer $self->{token}" } });
+	my ($self, $client, $path, @headers) = @_;
+	my $answer = $client->get("http://127.0.0.1:$self->{port}/api/v1$path", { headers => { Authorization => "Bearer $self->{token}", @headers } });
 
 	die "$path: $answer->{status} $answer->{content}\n" unless $answer->{status} == 200;
 	return $answer->{content};

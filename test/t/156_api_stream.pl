@@ -81,8 +81,10 @@ wait_event('... also with the first page', $first, 1, 'overview', 'changed');
 wait_event('... which each stream has', $other, 1, 'overview', 'changed');
 like($first->{text}, qr{^HTTP/1.1 200 .*\r\nContent-Type: text/event-stream\r\n}s, '... as server-sent events');
 
+$web->call('vera', 'GET', "/tasks/$ids[0]", memory => 1);
 $node->value("SELECT twtasks.hold_task('$ids[0]', 0, 'test')");
 wait_event('a task that has changed', $first, 2, 'task', $ids[0]);
+is(($web->call('vera', 'GET', "/tasks/$ids[0]", memory => 1))[1]{status}, 'HELD', '... whose answer of before is forgotten');
 is(count_events($first, 'task', $ids[1]), 1, '... and no other one');
 is(count_events($other, 'task', '.*'), 0, '... is told to those who asked');
 

@@ -109,10 +109,15 @@ free_asking(Asking *asking)
 	pfree(asking);
 }
 
-/* size: see api_cache_settle(). */
+/*
+ * size: see api_cache_settle().  A person who asked for a change must find it in the
+ * next answer, also where it is not known whether it was made.
+ */
 static void
 end_asking(Asking *asking, ApiAnswer *answer, int64 size)
 {
+	if (!is_read(asking->served->route))
+		api_cache_forget(asking->served->api->cache, NULL);
 	if (asking->entry != NULL)
 		api_cache_settle(asking->entry, answer, size);
 	else
@@ -292,6 +297,15 @@ answer_from_memory(Served *served, HttpRequest *request, const Person *person, A
 	pfree(key);
 }
 
+/* A client that has changed something by SQL can ask for an answer of after that. */
+static bool
+may_have_from_memory(const Served *served, const HttpRequest *request)
+{
+	const char *control = http_header(request, "Cache-Control");
+
+	return served->route->cache_us > 0 && (control == NULL || strstr(control, "no-cache") == NULL);
+}
+
 /* See ApiStreamLook.  The server itself asks, as a viewer. */
 static void
 look(void *arg, const char *ids)
@@ -349,7 +363,7 @@ serve(void *arg, HttpRequest *request)
 		api_self_fill(served->route, served->api->config, person, &values);
 		if (served->route->is_stream)
 			api_streams_open(served->api->streams, request, person->name, values.values[0]);
-		else if (served->route->cache_us > 0)
+		else if (may_have_from_memory(served, request))
 			answer_from_memory(served, request, person, &values);
 		else
 			ask(served, request, NULL, person, &values);

@@ -54,7 +54,7 @@ answer_row(const ApiRoute *route, const PGresult *result)
 	answer->cache_control = cache_control(route);
 	if (etag != NULL)
 		answer->etag = psprintf("\"%s\"", etag);
-	else if (route->cache_us > 0 && body != NULL)
+	else if (route->cache_us > 0 && body != NULL && PQfnumber(result, "etag") < 0)
 		api_answer_hash(answer, body, strlen(body));
 	answer->location = location == NULL ? NULL : pstrdup(location);
 	return answer;

@@ -10,6 +10,9 @@
 
 #define OVERVIEW "overview"
 
+/* Routes whose answers are about one task. */
+static const char *const task_routes[] = {"task", "task_life", "task_attempts", "task_why", NULL};
+
 typedef struct Stream
 {
 	dlist_node	node;			/* the oldest first */
@@ -183,6 +186,29 @@ tell(const Stream *stream, const Map *states)
 			http_stream_send(stream->http, "task", stream->ids[i]);
 }
 
+/*
+ * Clients that are told of a change must not get the answer of before.  Forgets the
+ * answers about tasks if one of the tasks has changed.
+ */
+static void
+forget_changed(ApiStreams *streams, const Map *states)
+{
+	bool		is_task = false;
+	dlist_iter	iter;
+
+	if (has_changed(streams, states, OVERVIEW))
+		api_cache_forget(streams->cache, OVERVIEW);
+	dlist_foreach(iter, &streams->all)
+	{
+		const Stream *stream = dlist_container(Stream, node, iter.cur);
+
+		for (int i = 0; i < stream->nids && !is_task; i++)
+			is_task = has_changed(streams, states, stream->ids[i]);
+	}
+	for (int i = 0; is_task && task_routes[i] != NULL; i++)
+		api_cache_forget(streams->cache, task_routes[i]);
+}
+
 /* Returns false if there is no client, or there are too many. */
 static bool
 begin(Stream *stream)
@@ -272,8 +298,7 @@ api_streams_take(ApiStreams *streams, const PGresult *result)
 	Map		   *states = states_of(copy);
 
 	streams->is_looking = false;
-	if (has_changed(streams, states, OVERVIEW))
-		api_cache_forget(streams->cache, OVERVIEW);
+	forget_changed(streams, states);
 	tell_all(streams, states);
 	set_states(streams, copy, states);
 	want_look(streams);

@@ -15,6 +15,15 @@
 
 #include "web/api/api_route.h"
 
+/*
+ * How long an answer serves all who ask.  Pages ask at the same instants, which are
+ * 2 s apart for the first page and 5 s or more for the others.  So an answer must be
+ * too old at the next instant, and still serve those who come late to this one.
+ */
+#define LOOK_FIRST_PAGE_US 1500000
+#define LOOK_LIST_US 2000000
+#define LOOK_COSTLY_US 4000000
+
 /* The last parameters of a list. */
 #define LOOK_CURSOR {"cursor", API_QUERY, API_TEXT, false, "The cursor of the page before"}
 #define LOOK_LIMIT {"limit", API_QUERY, API_INTEGER, false, "At most so many items; 50 without it", .min = 1, .max = 200}

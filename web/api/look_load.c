@@ -20,7 +20,7 @@ static const ApiParam stream_params[] = {
 static const ApiRoute routes[] = {
 	{
 		"GET", "/overview", API_VIEWER, "overview", "All that the first page shows.",
-		.schema = "Overview", .cache_us = 2000000
+		.schema = "Overview", .cache_us = LOOK_FIRST_PAGE_US
 	},
 	{
 		"GET", "/stream", API_VIEWER, "stream", "Server-sent events: which answers have changed.  An event \"overview\" is about GET /overview, an event \"task\" about the task that its data names.",
@@ -28,15 +28,15 @@ static const ApiRoute routes[] = {
 	},
 	{
 		"GET", "/types", API_VIEWER, "types", "Types with live tasks or tries in the last ten minutes, by name.",
-		.params = types_params, .nparams = lengthof(types_params), .schema = "TypeRows", .cache_us = 2000000
+		.params = types_params, .nparams = lengthof(types_params), .schema = "TypeRows", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/types/{type}", API_VIEWER, "type", "One type: its tasks, policy, limits and last hour.",
-		.params = type_params, .nparams = lengthof(type_params), .schema = "TypeDetail", .cache_us = 2000000
+		.params = type_params, .nparams = lengthof(type_params), .schema = "TypeDetail", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/types/{type}/sub-types", API_VIEWER, "sub_types", "Sub-types among the newest tasks of a type.",
-		.params = type_params, .nparams = lengthof(type_params), .schema = "SubTypes", .cache_us = 5000000
+		.params = type_params, .nparams = lengthof(type_params), .schema = "SubTypes", .cache_us = LOOK_COSTLY_US
 	},
 };
 

@@ -43,31 +43,31 @@ static const ApiParam to_do_params[] = {
 static const ApiRoute routes[] = {
 	{
 		"GET", "/streams", API_VIEWER, "streams", "Streams of ordered events.",
-		.params = page_params, .nparams = lengthof(page_params), .schema = "Streams", .extension = "twtasks_events"
+		.params = page_params, .nparams = lengthof(page_params), .schema = "Streams", .cache_us = LOOK_LIST_US, .extension = "twtasks_events"
 	},
 	{
 		"GET", "/streams/{stream}/objects", API_VIEWER, "stream_objects", "Objects of a stream, with their head tasks.",
-		.params = objects_params, .nparams = lengthof(objects_params), .schema = "StreamObjects", .extension = "twtasks_events"
+		.params = objects_params, .nparams = lengthof(objects_params), .schema = "StreamObjects", .cache_us = LOOK_LIST_US, .extension = "twtasks_events"
 	},
 	{
 		"GET", "/kinds", API_VIEWER, "kinds", "Kinds of task, with the number of undecided identifiers.",
-		.params = page_params, .nparams = lengthof(page_params), .schema = "Kinds", .extension = "twtasks_kinds"
+		.params = page_params, .nparams = lengthof(page_params), .schema = "Kinds", .cache_us = LOOK_LIST_US, .extension = "twtasks_kinds"
 	},
 	{
 		"GET", "/kinds/{kind}/{identifier}", API_VIEWER, "outcome", "One identifier of a kind, with its steps and the machine of its kind.",
-		.params = outcome_params, .nparams = lengthof(outcome_params), .schema = "OutcomeDetail", .extension = "twtasks_kinds"
+		.params = outcome_params, .nparams = lengthof(outcome_params), .schema = "OutcomeDetail", .cache_us = LOOK_LIST_US, .extension = "twtasks_kinds"
 	},
 	{
 		"GET", "/kind-machines/{kind}", API_VIEWER, "kind_machine", "The machine of a kind.",
-		.params = kind_params, .nparams = lengthof(kind_params), .schema = "Machine", .extension = "twtasks_kinds"
+		.params = kind_params, .nparams = lengthof(kind_params), .schema = "Machine", .cache_us = LOOK_LIST_US, .extension = "twtasks_kinds"
 	},
 	{
 		"GET", "/outcomes", API_VIEWER, "outcomes", "Identifiers of a kind.",
-		.params = outcomes_params, .nparams = lengthof(outcomes_params), .schema = "Outcomes", .extension = "twtasks_kinds"
+		.params = outcomes_params, .nparams = lengthof(outcomes_params), .schema = "Outcomes", .cache_us = LOOK_LIST_US, .extension = "twtasks_kinds"
 	},
 	{
 		"GET", "/to-do", API_VIEWER, "to_do", "Open items of the kinds that the person may read.",
-		.params = to_do_params, .nparams = lengthof(to_do_params), .schema = "ToDo", .extension = "twtasks_kinds"
+		.params = to_do_params, .nparams = lengthof(to_do_params), .schema = "ToDo", .cache_us = LOOK_LIST_US, .extension = "twtasks_kinds"
 	},
 };
 

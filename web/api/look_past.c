@@ -52,23 +52,23 @@ static const ApiParam reads_params[] = {
 static const ApiRoute routes[] = {
 	{
 		"GET", "/incidents", API_VIEWER, "incidents", "Troubles of now and before, and what to do.",
-		.params = incidents_params, .nparams = lengthof(incidents_params), .schema = "Incidents"
+		.params = incidents_params, .nparams = lengthof(incidents_params), .schema = "Incidents", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/incidents/{key}", API_VIEWER, "incident", "The newest incident of a key, with its messages and earlier ones.",
-		.params = incident_params, .nparams = lengthof(incident_params), .schema = "IncidentDetail"
+		.params = incident_params, .nparams = lengthof(incident_params), .schema = "IncidentDetail", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/silences", API_VIEWER, "silences", "Incidents that are not sent for a time.",
-		.params = silences_params, .nparams = lengthof(silences_params), .schema = "Silences"
+		.params = silences_params, .nparams = lengthof(silences_params), .schema = "Silences", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/audit", API_VIEWER, "audit", "Changes by hand: of one task, by one person, in one hour.",
-		.params = audit_params, .nparams = lengthof(audit_params), .schema = "Audit"
+		.params = audit_params, .nparams = lengthof(audit_params), .schema = "Audit", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/payload-reads", API_VIEWER, "payload_reads", "Reads of payloads and searches in them, also those that were denied.",
-		.params = reads_params, .nparams = lengthof(reads_params), .schema = "PayloadReads"
+		.params = reads_params, .nparams = lengthof(reads_params), .schema = "PayloadReads", .cache_us = LOOK_LIST_US
 	},
 };
 

@@ -30,39 +30,39 @@ static const ApiParam runs_params[] = {
 static const ApiRoute routes[] = {
 	{
 		"GET", "/nodes", API_VIEWER, "nodes", "Sidecars, running and recently ended.",
-		.params = nodes_params, .nparams = lengthof(nodes_params), .schema = "Nodes"
+		.params = nodes_params, .nparams = lengthof(nodes_params), .schema = "Nodes", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/buckets", API_VIEWER, "buckets", "Buckets, with their tasks at the last count.",
-		.params = page_params, .nparams = lengthof(page_params), .schema = "Buckets"
+		.params = page_params, .nparams = lengthof(page_params), .schema = "Buckets", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/queues", API_VIEWER, "queues", "The queues of triggers, in the server's memory.",
-		.schema = "Queues"
+		.schema = "Queues", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/limits", API_VIEWER, "limits", "Limits of types, with the slots in use.",
-		.params = of_type_params, .nparams = lengthof(of_type_params), .schema = "Limits"
+		.params = of_type_params, .nparams = lengthof(of_type_params), .schema = "Limits", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/policies", API_VIEWER, "policies", "Policies of types, one for each pattern.",
-		.params = of_type_params, .nparams = lengthof(of_type_params), .schema = "Policies"
+		.params = of_type_params, .nparams = lengthof(of_type_params), .schema = "Policies", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/pauses", API_VIEWER, "pauses", "Types and buckets whose tasks do not start.",
-		.params = page_params, .nparams = lengthof(page_params), .schema = "Pauses"
+		.params = page_params, .nparams = lengthof(page_params), .schema = "Pauses", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/schedules", API_VIEWER, "schedules", "Schedules, with their next five times and the outcome of the last one.",
-		.params = of_type_params, .nparams = lengthof(of_type_params), .schema = "Schedules"
+		.params = of_type_params, .nparams = lengthof(of_type_params), .schema = "Schedules", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/schedules/{name}/runs", API_VIEWER, "schedule_runs", "Times of a schedule at which its task was added, and the outcome.",
-		.params = runs_params, .nparams = lengthof(runs_params), .schema = "ScheduleTimes"
+		.params = runs_params, .nparams = lengthof(runs_params), .schema = "ScheduleTimes", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/listeners", API_VIEWER, "listeners", "The positions of listeners in their topics.",
-		.params = page_params, .nparams = lengthof(page_params), .schema = "Listeners"
+		.params = page_params, .nparams = lengthof(page_params), .schema = "Listeners", .cache_us = LOOK_LIST_US
 	},
 };
 

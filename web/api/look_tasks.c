@@ -58,35 +58,35 @@ static const ApiParam unknown_params[] = {
 static const ApiRoute routes[] = {
 	{
 		"GET", "/tasks", API_VIEWER, "tasks", "A page of the tasks that match a filter, live and finished, newest first.",
-		.params = tasks_params, .nparams = lengthof(tasks_params), .schema = "Tasks"
+		.params = tasks_params, .nparams = lengthof(tasks_params), .schema = "Tasks", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/tasks/{id}", API_VIEWER, "task", "One task.  The ETag is its version; a task with progress has none.",
-		.params = task_params, .nparams = lengthof(task_params), .schema = "TaskDetail"
+		.params = task_params, .nparams = lengthof(task_params), .schema = "TaskDetail", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/tasks/{id}/life", API_VIEWER, "task_life", "All that is known of the life of a task.",
-		.params = life_params, .nparams = lengthof(life_params), .schema = "Life"
+		.params = life_params, .nparams = lengthof(life_params), .schema = "Life", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/tasks/{id}/attempts", API_VIEWER, "task_attempts", "The tries of a task, with their errors.",
-		.params = attempts_params, .nparams = lengthof(attempts_params), .schema = "Attempts"
+		.params = attempts_params, .nparams = lengthof(attempts_params), .schema = "Attempts", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/tasks/{id}/why", API_VIEWER, "task_why", "Why a task does not run now, or what it does.",
-		.params = task_params, .nparams = lengthof(task_params), .schema = "Why"
+		.params = task_params, .nparams = lengthof(task_params), .schema = "Why", .cache_us = LOOK_LIST_US
 	},
 	{
 		"GET", "/stuck", API_VIEWER, "stuck", "Tasks that should have moved on, and the likely reason.",
-		.params = stuck_params, .nparams = lengthof(stuck_params), .schema = "StuckTasks", .cache_us = 5000000
+		.params = stuck_params, .nparams = lengthof(stuck_params), .schema = "StuckTasks", .cache_us = LOOK_COSTLY_US
 	},
 	{
 		"GET", "/errors", API_VIEWER, "errors", "Tasks in ERROR, grouped by the shape of their errors.",
-		.params = errors_params, .nparams = lengthof(errors_params), .schema = "ErrorGroups", .cache_us = 5000000
+		.params = errors_params, .nparams = lengthof(errors_params), .schema = "ErrorGroups", .cache_us = LOOK_COSTLY_US
 	},
 	{
 		"GET", "/unknown", API_VIEWER, "unknown", "Tasks that may have had their effect, although nobody reported it.",
-		.params = unknown_params, .nparams = lengthof(unknown_params), .schema = "UnknownOutcomes"
+		.params = unknown_params, .nparams = lengthof(unknown_params), .schema = "UnknownOutcomes", .cache_us = LOOK_LIST_US
 	},
 };
 

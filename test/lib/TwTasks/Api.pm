@@ -66,10 +66,13 @@ sub tried
 }
 
 # The answer to a request of a person (undef: of nobody) below /api/v1; see ask().
+# Tests change the database beside the server, so they want an answer of now; memory =>
+# 1: also one from the server's memory.
 sub call
 {
 	my ($self, $person, $method, $path, %options) = @_;
 
+	$options{headers} = { 'Cache-Control' => 'no-cache', %{ $options{headers} || {} } } unless delete $options{memory};
 	return $self->ask($method, "/api/v1$path", (defined $person ? (token => $self->{api_tokens}{$person}) : ()), %options);
 }
 

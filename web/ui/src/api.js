@@ -120,13 +120,21 @@ export async function call(method, path, body, headers = {}) {
 const SLOW_MS = 30000;	// while the server tells of changes
 const answers = new Map();
 
+// Milliseconds until the next instant of the clock that is a multiple of every: all viewers
+// ask together, so one answer of the database serves them.
+function untilNext(every) {
+	const ms = every - Date.now() % every;
+
+	return ms < 100 ? ms + every : ms;	// a timer may come early
+}
+
 function noteLink(problem) {
 	if (!problem) link.set({ since: null, at: new Date() });
 	else if (problem.away && !link.get().since) link.set({ ...link.get(), since: new Date() });
 }
 
-// The answer at path (NULL: none), asked for again after so many milliseconds (0: only
-// after a failure that may pass), but not while the page is hidden or held.  A failure
+// The answer at path (NULL: none), asked for again at each multiple of so many milliseconds (0:
+// only after a failure that may pass), but not while the page is hidden or held.  A failure
 // keeps the last answer.
 export function useAnswer(path, every = 5000) {
 	const [state, set] = useState(() => answers.get(path) ?? {});
@@ -161,7 +169,7 @@ export function useAnswer(path, every = 5000) {
 			if (next.problem?.status !== 401) wait((next.problem || !told || !live.get() ? every : every && Math.max(every, SLOW_MS)) || (next.problem && next.problem.status !== 404 ? 5000 : 0));
 		};
 		const wait = (ms) => {
-			if (ms && !document.hidden && !holds.get()) timer = setTimeout(ask, ms);
+			if (ms && !document.hidden && !holds.get()) timer = setTimeout(ask, untilNext(ms));
 		};
 		const wake = () => {
 			clearTimeout(timer);
