@@ -11,13 +11,13 @@ from django.db import close_old_connections, connections, reset_queries
 from django.utils.module_loading import import_string
 
 try:
-    from django.tasks import TaskContext, TaskResult, TaskResultStatus
+    from django.tasks import Task, TaskContext, TaskResult, TaskResultStatus
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.exceptions import TaskResultDoesNotExist
     from django.tasks.signals import task_enqueued, task_finished, task_started
 except ImportError:
     from django_tasks.backends.base import BaseTaskBackend
-    from django_tasks.base import TaskContext, TaskResult, TaskResultStatus
+    from django_tasks.base import Task, TaskContext, TaskResult, TaskResultStatus
     from django_tasks.exceptions import TaskResultDoesNotExist
     from django_tasks.signals import task_enqueued, task_finished, task_started
 
@@ -91,6 +91,8 @@ def priority(of_django):
 @twtasks.task(PREFIX + "*")
 def run(given):
     task = import_string(given.type[len(PREFIX) :])
+    if not isinstance(task, Task) or task.module_path != given.type[len(PREFIX) :]:
+        raise twtasks.Answer("error", f"{given.type} is not the name of a task")
     backend = task.get_backend()
     args, kwargs = given.data
     result = backend.result(task, given.id, TaskResultStatus.RUNNING, args, kwargs, given.tries)

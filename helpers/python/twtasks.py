@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import traceback
 import types
 
@@ -15,8 +14,7 @@ _handlers = {}
 _collected = None  # in test mode: the tasks that were added
 
 
-# The answer of the database; empty in test mode.
-Added = collections.namedtuple("Added", "task_id version result", defaults=(None, None, None))
+Added = collections.namedtuple("Added", "task_id version result", defaults=[None] * 3)  # empty in test mode
 
 
 class Answer(Exception):
@@ -46,14 +44,12 @@ def add(connection, type, data=None, **options):
     if _collected is not None:
         _collected.append(types.SimpleNamespace(type=type, data=data, **options))
         return Added()
-    if hasattr(connection, "get_bind"):  # a Session
-        connection = connection.connection()
+    connection = connection.connection() if hasattr(connection, "get_bind") else connection  # a Session has one
     if hasattr(connection, "exec_driver_sql"):
         return Added(*connection.exec_driver_sql(*call).fetchone())
     from psycopg import Cursor, rows
 
-    with Cursor(connection, row_factory=rows.tuple_row) as cursor:
-        return Added(*cursor.execute(*call).fetchone())
+    return Added(*Cursor(connection, row_factory=rows.tuple_row).execute(*call).fetchone())
 
 
 def task(type):
@@ -92,7 +88,9 @@ def _outcome(given):
         run(types.SimpleNamespace(**given))
     except Answer as answer:
         return answer.members
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() too
         text = f"{type(error).__name__}: {error}"[:1000]
         return {"result": "retry", "message": text + "\n" + traceback.format_exc()[-3000:]}
     return {"result": "done"}
@@ -102,6 +100,8 @@ def work():
     """Runs one task after the other, until its input ends.  After TERM it ends the task that runs, and no other."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # print() goes to stderr, and so to the log
+    tasks = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # so that a child reads no tasks
     is_told_to_end = []
 
     def answer(given, **members):
@@ -114,10 +114,10 @@ def work():
 
     def on_term(*_):
         is_told_to_end.append(True)
-        os.set_blocking(0, False)  # reads what is there, and waits for no more
+        os.set_blocking(tasks.fileno(), False)  # reads what is there, and waits for no more
 
     signal.signal(signal.SIGTERM, on_term)
-    for line in iter(sys.stdin.buffer.readline, b""):
+    for line in iter(tasks.readline, b""):
         given = json.loads(line) if line.endswith(b"\n") else {}
         if "id" in given and is_told_to_end:
             answer(given, result="release")

@@ -16,6 +16,7 @@ my $helper = TwTasks::Helper->start(
 	types => ['django|*'],
 	has_all => 0);
 
+$helper->stranger_ok('django|os.getcwd', '[[], {}]');
 $helper->claims_ok("$code/twtasks_django.py");
 
 my ($ride) = $helper->added_by_call(undef, 'ride', 'ride');

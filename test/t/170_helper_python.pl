@@ -16,5 +16,6 @@ my $helper = TwTasks::Helper->start(
 	types => ['DELIVER']);
 
 $helper->claims_ok("$code/twtasks.py");
+$helper->lasts_ok('fail and quit');
 
 done_testing();

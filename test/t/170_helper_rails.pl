@@ -14,6 +14,9 @@ my $helper = TwTasks::Helper->start(
 	types => ['rails|*'],
 	has_all => 0);
 
+$helper->stranger_ok('rails|Other', '{"job_class": "Shop::DeliverJob", "arguments": ["stranger"]}');
+is($helper->deliveries('stranger'), '', '... and does not run');
 $helper->claims_ok("$code/twtasks.rb");
+$helper->lasts_ok('fail and quit', 'fail in bytes');
 
 done_testing();

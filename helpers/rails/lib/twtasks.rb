@@ -48,7 +48,8 @@ module Twtasks
 
   class Worker
     def initialize(input)
-      @input = input
+      @input = input.dup
+      input.reopen(File::NULL) # a child reads no tasks
       @replies = $stdout.dup
       $stdout.reopen($stderr) # puts goes to the log
       @told, teller = IO.pipe
@@ -84,11 +85,17 @@ module Twtasks
     end
 
     def outcome(task)
+      job = task["data"]
+      unless job.is_a?(Hash) && task["type"] == "rails|#{job["job_class"]}"
+        return { result: "error", message: "the data are not of a job of this type" }
+      end
+
       # perform_now counts this execution
-      ActiveJob::Base.execute(task["data"].merge("executions" => task["tries"] - 1, "provider_job_id" => task["id"]))
+      ActiveJob::Base.execute(job.merge("executions" => task["tries"] - 1, "provider_job_id" => task["id"]))
       { result: "done" }
-    rescue StandardError => e
-      { result: "retry", message: e.full_message(highlight: false, order: :top)[0, 4000] }
+    rescue StandardError, ScriptError, SystemExit => e
+      text = e.full_message(highlight: false, order: :top)
+      { result: "retry", message: text.encode("UTF-8", invalid: :replace, undef: :replace).scrub[0, 4000] }
     end
 
     def answer(task, **members)

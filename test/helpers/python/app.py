@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import subprocess
 import sys
 from datetime import datetime, timezone
 
@@ -49,7 +50,9 @@ def deliver(task):
         connection.execute("INSERT INTO deliveries VALUES (%s, %s)", [task.data["name"], task.tries])
         connection.execute("SELECT pg_advisory_xact_lock_shared(1)")
     if task.data["name"].startswith("fail") and task.tries == 1:
-        raise ValueError("no van")
+        raise (SystemExit if task.data["name"] == "fail and quit" else ValueError)("no van")
+    if task.data["name"] == "child":
+        assert subprocess.check_output(["readlink", "/proc/self/fd/0"]) == b"/dev/null\n"
     if task.data["name"] == "odd":
         raise twtasks.Answer("retry", context={"at": datetime.now()})
 

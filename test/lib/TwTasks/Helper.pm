@@ -209,6 +209,32 @@ sub odd_answer_ok
 	return;
 }
 
+# A task that would end its process, as with sys.exit(), does not end the worker.  Names:
+# those of tasks that try this; "child" has a child that looks at its input.
+sub lasts_ok
+{
+	my ($self, @names) = @_;
+	my ($pid) = $self->{sidecar}->programs;
+
+	foreach my $name (@names)
+	{
+		$self->wait_until_done_ok(2, "$name: the task runs again", $self->added_by_call($self->{ways}[0], 'add', $name));
+	}
+	$self->wait_until_done_ok(1, 'a child does not have the tasks as its input', $self->added_by_call($self->{ways}[0], 'add', 'child'));
+	is(join(' ', $self->{sidecar}->programs), $pid, 'one worker has done all that');
+	return;
+}
+
+# A type, with these data, that is not a task of the application.
+sub stranger_ok
+{
+	my ($self, $type, $data) = @_;
+	my $id = $self->value("SELECT task_id FROM twtasks.add_task('$type', '$data')");
+
+	wait_ok(sub { $self->state($id) eq 'ERROR 1' }, "$type is an error: it is no task of the application");
+	return;
+}
+
 sub test_mode_ok
 {
 	my ($self, $way) = @_;
