@@ -99,9 +99,59 @@ restrict_process(void)
 		setrlimit(RLIMIT_CORE, &none) == 0;
 }
 
+/* An entry of a directory, as the kernel gives it. */
+typedef struct Entry
+{
+	uint64		inode;
+	int64		next;
+	uint16		length;
+	uint8		type;
+	char		name[];
+} Entry;
+
+/* The number, or -1 for "." and "..". */
+static int	ON_CHILD_STACK
+descriptor_of(const char *name)
+{
+	int			fd = 0;
+
+	for (; *name != '\0'; name++)
+	{
+		if (*name < '0' || *name > '9')
+			return -1;
+		fd = fd * 10 + (*name - '0');
+	}
+	return fd;
+}
+
+/* Closes what /proc/self/fd lists, which is in the order of the numbers. */
+static bool ON_CHILD_STACK
+close_listed(int first)
+{
+	char		buffer[2048] pg_attribute_aligned(8);
+	long		size;
+	int			folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (folder < 0)
+		return false;
+	while ((size = syscall(SYS_getdents64, folder, buffer, sizeof(buffer))) > 0)
+	{
+		for (long at = 0; at < size; at += ((const Entry *) (buffer + at))->length)
+		{
+			int			fd = descriptor_of(((const Entry *) (buffer + at))->name);
+
+			if (fd >= first && fd != folder)
+				close(fd);
+		}
+	}
+	close(folder);
+	return size == 0;
+}
+
 /*
  * Only glibc has closefrom(), and only since 2.34.  A kernel before 5.9 and some
- * sandboxes refuse close_range().
+ * sandboxes refuse close_range().  The loop may take a second where the limit is high,
+ * so it is for systems without /proc.
  */
 static void ON_CHILD_STACK
 close_from(int first)
@@ -109,7 +159,7 @@ close_from(int first)
 	struct rlimit limit;
 	rlim_t		fd;
 
-	if (syscall(SYS_close_range, first, ~0U, 0) == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+	if (syscall(SYS_close_range, first, ~0U, 0) == 0 || close_listed(first) || getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
 	for (fd = (rlim_t) first; fd < limit.rlim_cur; fd++)
 		close((int) fd);

@@ -2,7 +2,7 @@
  *
  * test_child.c
  *		A child gets its own descriptors and no others, also where the kernel
- *		refuses close_range().
+ *		refuses close_range(), and where nothing lists them.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ typedef long (*SystemCall) (long number,...);
 static const int surplus[] = {RUN_REPORT_FD + 10, 900};
 
 static bool has_close_range;
+static bool has_list;
 static int *refusals;			/* shared, since valgrind gives the child its
 								 * own memory */
 
@@ -42,6 +44,11 @@ syscall(long number,...)
 	if (number == SYS_close_range && !has_close_range)
 	{
 		++*refusals;
+		errno = ENOSYS;
+		return -1;
+	}
+	if (number == SYS_getdents64 && !has_list)
+	{
 		errno = ENOSYS;
 		return -1;
 	}
@@ -90,11 +97,12 @@ descriptors_of_child(char *out, size_t size)
 }
 
 static void
-assert_gets_its_own(bool may_close_range)
+assert_gets_its_own(bool may_close_range, bool may_list)
 {
 	char		out[4096];
 
 	has_close_range = may_close_range;
+	has_list = may_list;
 	*refusals = 0;
 	for (size_t i = 0; i < lengthof(surplus); i++)
 		assert_int_equal(dup2(STDERR_FILENO, surplus[i]), surplus[i]);
@@ -109,14 +117,43 @@ static void
 test_close_range(void **state)
 {
 	(void) state;
-	assert_gets_its_own(true);
+	assert_gets_its_own(true, true);
 }
 
 static void
 test_without_close_range(void **state)
 {
 	(void) state;
-	assert_gets_its_own(false);
+	assert_gets_its_own(false, true);
+}
+
+/* A limit that was lowered does not close what is above it. */
+static void
+test_above_limit(void **state)
+{
+	struct rlimit before;
+	struct rlimit low;
+	char		out[4096];
+
+	(void) state;
+	has_close_range = false;
+	has_list = true;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = 100;
+	assert_int_equal(dup2(STDERR_FILENO, 901), 901);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	descriptors_of_child(out, sizeof(out));
+	assert_string_equal(out, "0\n1\n2\n3\n4\n");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	close(901);
+}
+
+static void
+test_without_list(void **state)
+{
+	(void) state;
+	assert_gets_its_own(false, false);
 }
 
 int
@@ -125,6 +162,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_close_range),
 		cmocka_unit_test(test_without_close_range),
+		cmocka_unit_test(test_above_limit),
+		cmocka_unit_test(test_without_list),
 	};
 
 	refusals = mmap(NULL, sizeof(*refusals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
