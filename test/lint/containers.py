@@ -46,7 +46,7 @@ def service_faults(name, service, compose, images):
         yield f"{name}: there is no {build['dockerfile']}"
     if build["target"] not in images.stages:
         yield f"{name}: Containerfile has no target {build['target']}"
-    for volume in service["volumes"]:
+    for volume in service.get("volumes", ()):
         source = volume.split(":")[0]
         if not (pathlib.Path(source).is_file() if "/" in source else source in compose["volumes"]):
             yield f"{name}: there is no volume {source}"
@@ -70,7 +70,8 @@ def compose_faults(compose, images, config, page):
         if f"cd {folder}\n" not in page or f">{file}\n" not in page:
             yield f"{PAGE} does not say how to write {secret['file']}"
     sidecar = compose["services"]["sidecar"]
-    yield from differs("the configuration", sidecar["volumes"], [f"./{CONFIG}:{images.config}:ro"])
+    if f" {CONFIG} /out{images.config}\n" not in images.stages["build"]:
+        yield f"Containerfile does not install {CONFIG} as {images.config}"
     if seconds(sidecar["stop_grace_period"]) < seconds(config["drain"]) + 20:
         yield f"the sidecar has no 20 seconds after the drain of {CONFIG}"
 
