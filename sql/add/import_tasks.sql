@@ -17,19 +17,27 @@ CREATE TYPE twtasks.imported_task AS (
 	context			bytea
 );
 
-/*
- * Without this table a repeated import would add tasks again that have been
- * done and deleted since.
- */
 CREATE TABLE twtasks.import (
 	name		text NOT NULL,			-- Name of the import: --name of twtasks-import
 	started		timestamptz NOT NULL,	-- Time of its first run
 	started_by	text NOT NULL,			-- The role that logged in for it
-	verified	timestamptz,			-- Time at which all of its tasks were found equal first; since then the import adds no older task that could run; NULL: never
+	begun		timestamptz NOT NULL,	-- Time of its last run
+	verified	timestamptz,			-- Time at which the last run began that found all of its tasks equal; the import adds no older task that could run; NULL: none
 	CONSTRAINT import_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.import IS 'Imports of tasks from TwTasks, by twtasks-import';
 SELECT pg_catalog.pg_extension_config_dump('twtasks.import', '');
+
+/*
+ * Without this table a repeated import would add tasks again that have been
+ * done and deleted since.
+ */
+CREATE TABLE twtasks.imported (
+	id			uuid NOT NULL,			-- Id of a task that could run when an import added it, or found it here
+	CONSTRAINT imported_pkey PRIMARY KEY (id)
+);
+COMMENT ON TABLE twtasks.imported IS 'Tasks that no import adds again, even if they are gone';
+SELECT pg_catalog.pg_extension_config_dump('twtasks.imported', '');
 
 /*
  * twtasks_internal.check_task(task)
@@ -124,7 +132,7 @@ DECLARE
 	task twtasks.task;
 	checked twtasks.new_task;
 BEGIN
-	IF (given.version >= 0 AND given.tries BETWEEN 0 AND 2147483647 AND isfinite(given.next_event_time)
+	IF (given.version BETWEEN 0 AND 9223372036853775807 AND given.tries BETWEEN 0 AND 2147483647 AND isfinite(given.next_event_time)
 		AND isfinite(given.state_time) AND isfinite(given.created) AND given.priority IS NOT NULL AND given.id IS NOT NULL) IS NOT TRUE THEN
 		RAISE EXCEPTION 'version, tries, priority or a time of the task is not valid' USING ERRCODE = 'invalid_parameter_value';
 	END IF;
@@ -204,6 +212,8 @@ END $$;
  *
  * Returns
  *		as import_tasks()
+ *
+ * Writes		as store_imported(); twtasks.imported
  */
 CREATE FUNCTION twtasks_internal.import_task(
 	given twtasks.imported_task, processing text, verified timestamptz, dry_run boolean,
@@ -216,6 +226,7 @@ DECLARE
 	task twtasks.task;
 	claim twtasks.unique_key;
 	detail text;
+	may_run boolean;
 BEGIN
 	-- No write is in this block, so its subtransaction gets no number.
 	BEGIN
@@ -227,13 +238,16 @@ BEGIN
 		result := 'refused';
 		RETURN;
 	END;
+	may_run := task.status NOT IN ('DONE', 'FAILED', 'CANCELLED');
 	SELECT k.* INTO claim FROM twtasks.unique_key k WHERE k.task_id = task.id OR k.key = task.key
 	ORDER BY k.task_id = task.id DESC LIMIT 1;
 	IF NOT FOUND THEN
 		-- History that is added again does not run.
-		result := CASE WHEN task.created <= verified AND task.status NOT IN ('DONE', 'FAILED', 'CANCELLED') THEN 'gone' ELSE 'added' END;
+		result := CASE WHEN may_run AND (task.created <= verified OR EXISTS (SELECT FROM twtasks.imported i WHERE i.id = task.id))
+			THEN 'gone' ELSE 'added' END;
 		IF result = 'added' AND NOT dry_run THEN
 			PERFORM twtasks_internal.store_imported(task);
+			INSERT INTO twtasks.imported (id) SELECT task.id WHERE may_run;
 		END IF;
 	ELSIF claim.task_id <> task.id THEN
 		result := 'refused';
@@ -243,6 +257,9 @@ BEGIN
 		reason := format('its id belongs to a task with key "%s" here', claim.key);
 	ELSE
 		result := 'present';
+		IF may_run AND NOT dry_run THEN
+			INSERT INTO twtasks.imported (id) VALUES (task.id) ON CONFLICT ON CONSTRAINT imported_pkey DO NOTHING;
+		END IF;
 	END IF;
 END $$;
 
@@ -292,9 +309,9 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = format('Finished tasks are kept for %s: the setting twtasks.keep_finished.', keep);
 	END IF;
-	INSERT INTO twtasks.import (name, started, started_by)
-	VALUES (begin_import.name, clock_timestamp(), twtasks_internal.actor())
-	ON CONFLICT ON CONSTRAINT import_pkey DO NOTHING;
+	INSERT INTO twtasks.import (name, started, started_by, begun)
+	VALUES (begin_import.name, clock_timestamp(), twtasks_internal.actor(), clock_timestamp())
+	ON CONFLICT ON CONSTRAINT import_pkey DO UPDATE SET begun = excluded.begun;
 	PERFORM twtasks_internal.make_days(ARRAY(SELECT today - n FROM generate_series(days, 0, -1) n));
 	RETURN (SELECT i.verified IS NOT NULL FROM twtasks.import i WHERE i.name = begin_import.name);
 END $$;
@@ -321,8 +338,8 @@ END $$;
  *		id
  *		status		its status here
  *		result		'added', 'present' (it is here), 'refused' (it does not fit), or
- *					'gone' (it may have run here, since the import was found
- *					complete after it was created)
+ *					'gone' (it may have run here: an import has added it, or this
+ *					import was found complete after it was created)
  *		reason		why it was refused
  *
  * Errors
@@ -330,7 +347,8 @@ END $$;
  *		23505		another session adds one of the tasks now
  *		55000		the import was not begun
  *
- * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key
+ * Writes		twtasks.task, twtasks.finished_task, twtasks.unique_key,
+ *				twtasks.imported
  * Locks		row locks only
  * Wakes		after commit one sidecar per bucket, or a sweep
  */
@@ -361,122 +379,6 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.imported_row(id, since)
- *
- *		A task as a row of the live tasks, even if it has ended.
- *
- * Parameters
- *		since		it has not ended before
- *
- * Returns
- *		NULLs: it is not here
- */
-CREATE FUNCTION twtasks_internal.imported_row(id uuid, since timestamptz)
-RETURNS twtasks.task
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	task twtasks.task;
-	ended twtasks.finished_task;
-BEGIN
-	SELECT t.* INTO task FROM twtasks.task t WHERE t.id = imported_row.id;
-	IF FOUND THEN
-		RETURN task;
-	END IF;
-	SELECT f.* INTO ended FROM twtasks.finished_task f WHERE f.id = imported_row.id AND f.state_time >= since;
-	task.id := ended.id;
-	task.version := ended.version;
-	task.state_time := ended.state_time;
-	task.created := ended.created;
-	task.status := ended.status;
-	task.tries := ended.tries;
-	task.priority := ended.priority;
-	task.type := ended.type;
-	task.sub_type := ended.sub_type;
-	task.bucket := ended.bucket;
-	task.key := ended.key;
-	task.error := ended.error;
-	task.data := ended.data;
-	task.payload := ended.payload;
-	task.context := ended.context;
-	RETURN task;
-END $$;
-
-/*
- * twtasks_internal.digest(task)
- *
- *		A hash of all of a task that an import keeps.
- */
-CREATE FUNCTION twtasks_internal.digest(task twtasks.task)
-RETURNS bytea
-LANGUAGE sql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-AS $$
-	SELECT sha256(convert_to(jsonb_build_array(
-		task.id, task.version, task.status, task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key, task.error,
-		task.state_time, task.created, CASE WHEN task.status IN ('WAITING', 'SUBMITTED', 'ERROR') THEN task.next_event_time END,
-		task.data, encode(sha256(task.payload), 'hex'), task.context)::text, 'UTF8'))
-$$;
-
-/*
- * twtasks.compare_import(tasks, processing)
- *
- *		Compares tasks of TwTasks with what is here.  For twtasks-import.
- *
- * Parameters
- *		tasks, processing	as in import_tasks()
- *
- * Returns
- *		one row per task, in the order given
- *		id
- *		status		the status that it should have here
- *		result		'same', 'moved' (it has a later version here), 'missing',
- *					'differs', or 'refused' (it does not fit, or another task here
- *					has its key)
- *		source		a hash of the task as it should be
- *		target		a hash of the task as it is here; NULL: it is not here
- *
- * Errors
- *		22023			processing is not valid
- */
-CREATE FUNCTION twtasks.compare_import(
-	tasks jsonb, processing text DEFAULT 'error',
-	OUT id uuid, OUT status text, OUT result text, OUT source bytea, OUT target bytea)
-RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-AS $$
-DECLARE
-	given twtasks.imported_task;
-	wanted twtasks.task;
-	found twtasks.task;
-BEGIN
-	PERFORM twtasks_internal.imported_status('DONE', processing);
-	FOR given IN SELECT p.* FROM jsonb_populate_recordset(NULL::twtasks.imported_task, tasks) p LOOP
-		id := given.id;
-		BEGIN
-			wanted := twtasks_internal.read_imported(given, processing);
-			found := twtasks_internal.imported_row(given.id, given.state_time);
-			status := wanted.status;
-			source := twtasks_internal.digest(wanted);
-			target := CASE WHEN found.id IS NOT NULL THEN twtasks_internal.digest(found) END;
-			result := CASE WHEN target IS NULL THEN 'missing' WHEN target = source THEN 'same'
-						   WHEN found.version > wanted.version THEN 'moved' ELSE 'differs' END;
-			IF result = 'missing' AND EXISTS (SELECT FROM twtasks.unique_key k WHERE k.key = wanted.key AND k.task_id <> wanted.id) THEN
-				result := 'refused';
-			END IF;
-		EXCEPTION WHEN data_exception OR program_limit_exceeded OR insufficient_privilege THEN
-			result := 'refused';
-			SELECT NULL, NULL, NULL INTO status, source, target;
-		END;
-		RETURN NEXT;
-	END LOOP;
-END $$;
-
-/*
  * twtasks.end_import(name)
  *
  *		Notes that all tasks of an import were found equal.  For twtasks-import.
@@ -492,7 +394,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	UPDATE twtasks.import i SET verified = coalesce(i.verified, clock_timestamp()) WHERE i.name = end_import.name;
+	UPDATE twtasks.import i SET verified = i.begun WHERE i.name = end_import.name;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'import "%" was not begun', name USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;

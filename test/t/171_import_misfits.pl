@@ -64,6 +64,7 @@ my %why = (
 	misfit(key => "a\nb") => qr/invalid key/,
 	misfit(status => 'PAUSED') => qr/unrecognized task status: "PAUSED"/,
 	misfit(status => 'HELD') => qr/unrecognized task status: "HELD"/,
+	misfit(version => '9223372036854775000') => qr/version, tries, priority or a time/,
 	misfit(tries => '3000000000') => qr/version, tries, priority or a time/,
 	misfit(version => -1) => qr/version, tries, priority or a time/,
 	misfit(next => 'infinity') => qr/version, tries, priority or a time/,
@@ -89,7 +90,7 @@ foreach my $arguments ([ '--dry-run', @json ], \@json)
 	like($out, qr/^refused $_ \S+ [^\n]*: $why{$_}/m, "$_ is named, with the reason") foreach sort keys %why;
 	is(scalar(() = $out =~ /^refused /mg), scalar keys %why, 'and no other');
 }
-like($err, qr/22 tasks do not fit, so none was imported/, 'nothing is imported beside them');
+like($err, qr/23 tasks do not fit, so none was imported/, 'nothing is imported beside them');
 is($node->value($here), 1, 'indeed nothing');
 
 # ---- others at work ----
@@ -148,6 +149,54 @@ my $later = misfit();
 
 $original->ends(0, \@rest, 'an import can be repeated when the source has more tasks');
 is($node->value("SELECT count(*) FROM twtasks.tasks WHERE id = '$later'"), 1, 'a task that was created since is added');
+
+# A handler may have done and deleted the task of a run after the first.
+sub forget
+{
+	my ($id) = @_;
+
+	$node->value("WITH d AS (DELETE FROM twtasks.task WHERE id = '$id') DELETE FROM twtasks.unique_key WHERE task_id = '$id'");
+}
+
+forget($later);
+($out) = $original->ends(1, \@rest, 'nor does a later run add what an earlier one added later');
+like($out, qr/^gone $later WAITING FITS$/m, 'which it names');
+is($node->value("SELECT count(*) FROM twtasks.tasks WHERE id = '$later'"), 0, 'it is not there');
+$original->value("DELETE FROM tw_task WHERE id = '$later'");
+
+# ---- a run that was never found equal ----
+
+my ($early, $change) = (misfit(), misfit());
+
+$node->value("CREATE FUNCTION public.change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.priority := 9; RETURN NEW; END'");
+$node->value("CREATE TRIGGER change BEFORE INSERT ON twtasks.task FOR EACH ROW WHEN (NEW.id = '$change') EXECUTE FUNCTION public.change()");
+($out) = $original->ends(1, [ @rest, '--name', 'unequal' ], 'a run finds a difference');
+like($out, qr/^differs $change WAITING FITS$/m, 'and names it');
+$node->value('DROP FUNCTION public.change() CASCADE');
+$node->value("UPDATE twtasks.task SET priority = 5 WHERE id = '$change'");
+forget($early);
+my $since = misfit();
+
+($out) = $original->ends(1, [ @rest, '--name', 'unequal' ], 'a repeated run adds no task that this run had added');
+like($out, qr/^gone $early WAITING FITS$/m, 'it names it');
+is($node->value("SELECT string_agg(id::text, ' ') FROM twtasks.tasks WHERE id IN ('$early', '$since')"), $since, 'and adds a task that was created since');
+$original->value("DELETE FROM tw_task WHERE id = '$early'");
+$original->ends(0, [ @rest, '--name', 'unequal' ], 'then everything is equal');
+
+# ---- a view ----
+
+$original->value(<<'SQL');
+	CREATE SCHEMA views;
+	CREATE VIEW views.tw_task AS SELECT id, type, sub_type, CASE WHEN type <> 'NULL' THEN status END AS status, data, next_event_time,
+		state_time, processing_client_id, time_created, processing_tries_count, version, priority FROM tw_task;
+	CREATE VIEW views.tw_task_data AS SELECT * FROM tw_task_data;
+	CREATE VIEW views.unique_tw_task_key AS SELECT * FROM unique_tw_task_key
+SQL
+my $null = misfit(type => 'NULL');
+
+($out) = $original->ends(1, [ @json, '--schema', 'views' ], 'a view may give no status');
+like($out, qr/^refused $null\b[^\n]*: unrecognized task status/m, 'which is refused by name');
+$original->ends(0, [ @rest, '--schema', 'views', '--name', 'unequal' ], 'and can be left there');
 
 # ---- the nodes of the original ----
 

@@ -106,7 +106,7 @@ take_comparison(const Pass *pass, const PGresult *answer, int i)
 	proof = tallies_proof(pass->tallies, show_value(answer, i, "status"));
 	if (strcmp(result, "moved") == 0)
 		proof->moved++;
-	else if (strcmp(result, "missing") == 0 && pass->is_verified)
+	else if (strcmp(result, "gone") == 0 || (strcmp(result, "missing") == 0 && pass->is_verified))
 	{
 		report_task("gone", pass->page, pass->rows[i], NULL);
 		proof->gone++;

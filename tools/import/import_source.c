@@ -30,7 +30,7 @@ static const char since_sql[] =
 static const char page_sql[] =
 "WITH page AS ("
 " SELECT t.* FROM tw_task t WHERE ($1::uuid IS NULL OR t.id > $1::uuid)"
-" AND (t.status NOT IN ('DONE', 'FAILED', 'CANCELLED') OR t.state_time >= $2::timestamptz)"
+" AND (coalesce(t.status, '') NOT IN ('DONE', 'FAILED', 'CANCELLED') OR t.state_time >= $2::timestamptz)"
 " ORDER BY t.id LIMIT 500),"
 " sized AS ("
 " SELECT p.id, p.type, p.sub_type, k.key, p.status, p.version, p.processing_tries_count AS tries, p.priority,"
@@ -41,8 +41,8 @@ static const char page_sql[] =
 " SELECT * FROM sized WHERE coalesce(before, 0) < 4000000 ORDER BY id";
 
 static const char count_sql[] =
-"SELECT status, count(*) AS tasks FROM tw_task"
-" WHERE status NOT IN ('DONE', 'FAILED', 'CANCELLED') OR state_time >= $1::timestamptz GROUP BY status";
+"SELECT coalesce(status, '') AS status, count(*) AS tasks FROM tw_task"
+" WHERE coalesce(status, '') NOT IN ('DONE', 'FAILED', 'CANCELLED') OR state_time >= $1::timestamptz GROUP BY 1";
 
 static const char scans_sql[] =
 "SELECT (SELECT s.seq_scan + coalesce(s.idx_scan, 0) FROM pg_stat_user_tables s"

@@ -61,7 +61,7 @@ report_tallies(const Tallies *tallies)
 	if (sum.clamped > 0)
 		printf(INT64_FORMAT " tasks have a priority that is not within 0 to 9, and get the nearest\n", sum.clamped);
 	if (sum.gone > 0)
-		printf(INT64_FORMAT " tasks are gone, or were left out before the import was found complete; they are not added\n", sum.gone);
+		printf(INT64_FORMAT " tasks are gone, or were left out before; they are not added\n", sum.gone);
 	pfree(all);
 }
 

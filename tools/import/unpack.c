@@ -70,7 +70,7 @@ static const char *
 zstd_all(ZSTD_DStream * stream, Bytes packed, size_t limit, StringInfo out)
 {
 	ZSTD_inBuffer from = {packed.bytes, packed.len, 0};
-	size_t		left = 1;
+	size_t		left;
 
 	for (;;)
 	{
@@ -84,8 +84,10 @@ zstd_all(ZSTD_DStream * stream, Bytes packed, size_t limit, StringInfo out)
 		out->len += (int) to.pos;
 		if ((size_t) out->len > limit)
 			return UNPACK_TOO_LARGE;
+		if (from.pos == from.size && left == 0)
+			return NULL;
 		if (from.pos == from.size && to.pos < to.size)
-			return left == 0 ? NULL : "the zstd stream is cut";
+			return "the zstd stream is cut";
 	}
 }
 

@@ -209,6 +209,28 @@ test_zstd(void **state)
 	}
 }
 
+/* Data that fills the room made for it exactly. */
+static void
+test_full_room(void **state)
+{
+	for (int len = 65535; len <= 2 * 65536 + 1; len += len % 65536 == 1 ? 65534 : 1)
+	{
+		StringInfoData text = many_digits(14000);
+
+		text.len = len;
+		for (int format = GZIP; format <= ZSTD; format += ZSTD - GZIP)
+		{
+			StringInfoData packed = format == GZIP ? gzip_of(&text) : zstd_of(&text);
+
+			assert_null(unpack_again(format, &packed, 2 * LIMIT));
+			assert_int_equal(out.len, len);
+			assert_memory_equal(out.data, text.data, len);
+			packed.len--;
+			assert_non_null(unpack_again(format, &packed, 2 * LIMIT));
+		}
+	}
+}
+
 static void
 test_unknown(void **state)
 {
@@ -229,6 +251,7 @@ main(void)
 		cmocka_unit_test(test_gzip),
 		cmocka_unit_test(test_lz4),
 		cmocka_unit_test(test_zstd),
+		cmocka_unit_test(test_full_room),
 		cmocka_unit_test(test_unknown),
 	};
 
