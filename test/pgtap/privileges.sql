@@ -93,7 +93,7 @@ UNION ALL SELECT 'own_tasks', '{producer}'::text[]
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{payload_reader,payload_read}'::text[]) r
 UNION ALL SELECT r, '{operator,viewer}'::text[] FROM unnest('{audit,task_history,schedule_audit,policy_audit,flow}'::text[]) r
 UNION ALL SELECT r, '{}'::text[] FROM unnest('{task,finished_task,task_attempt,finished_task_default,unique_key,node,type_policy,bucket_policy,pause,schedule,schedule_run,cancel_request,
-	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,monitor_metric,refused_node,handled_type,import,message_offset,duty,task_progress}'::text[]) r;
+	adoption,allowed_type,test_clock,cleaning,limit_rule,slot_use,monitor_look,monitor_metric,refused_node,handled_type,import,imported,message_offset,duty,task_progress}'::text[]) r;
 
 CREATE TEMPORARY TABLE who AS
 SELECT r AS name, CASE r WHEN 'nobody' THEN 'regress_nobody' ELSE 'twtasks_' || r END AS role
