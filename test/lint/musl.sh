@@ -18,8 +18,8 @@ link_others()
 	local place name
 
 	for place in /usr/include "/usr/include/$machine"; do
-		for name in asm asm-generic curl event2 gnutls jansson.h jansson_config.h libpq-fe.h librdkafka libsmartcols \
-			linux microhttpd.h openssl postgresql yaml.h zookeeper; do
+		for name in asm asm-generic curl event2 gnutls jansson.h jansson_config.h libpq-fe.h lz4.h librdkafka libsmartcols \
+			linux microhttpd.h openssl postgresql xxhash.h xxh3.h yaml.h zconf.h zdict.h zlib.h zookeeper zstd.h zstd_errors.h; do
 			[ ! -e "$place/$name" ] || cp -Rs "$place/$name" "$others/"
 		done
 	done
