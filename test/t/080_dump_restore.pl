@@ -135,7 +135,7 @@ sub tables
 	return split /\n/, $node->value(
 		"SELECT c.oid::regclass FROM pg_class c
 		WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind IN ($kind) AND NOT c.relispartition
-		  AND c.relname NOT IN ('slot_use', 'cleaning', 'duty', 'flow', 'monitor_look', 'monitor_metric', 'monitor_type', 'refused_node', 'test_clock', 'transition') ORDER BY 1");
+		  AND c.relname NOT IN ('slot_use', 'cleaning', 'duty', 'flow', 'monitor_look', 'monitor_metric', 'monitor_type', 'refused_node', 'task_progress', 'test_clock', 'transition') ORDER BY 1");
 }
 
 $node->safe_psql('postgres',
@@ -167,6 +167,10 @@ sub session_of
 }
 
 $node->value(q(SELECT twtasks.take_messages('billing', 'invoices', 0, 7, 9, '{}')));
+$node->value(q(SELECT twtasks.begin_import('original', 0)));
+$node->value(q(SELECT count(*) FROM twtasks.import_tasks('original', jsonb_build_array(jsonb_build_object(
+	'id', gen_random_uuid(), 'type', 'IMPORTED', 'status', 'WAITING', 'version', 1, 'tries', 0, 'priority', 5,
+	'next_event_time', 'tomorrow'::timestamptz, 'state_time', now(), 'created', now())))));
 
 # Nothing changes any more: the sidecar is killed while three tasks run.
 $sidecar->kill9;
