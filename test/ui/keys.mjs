@@ -199,6 +199,8 @@ await rough.keyboard.press('Enter');
 await rough.waitForSelector('dialog button:text("Working")');
 await rough.keyboard.press('Escape');
 await rough.keyboard.press('Escape');
+// The page opens it again, where the browser has closed it.
+await rough.waitForSelector('dialog[open] button:text("Working")');
 cut();
 await rough.waitForSelector('dialog[open] .trouble');
 const broken = await rough.locator('dialog .trouble').textContent();
