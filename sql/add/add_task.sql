@@ -82,10 +82,12 @@ AS 'MODULE_PATHNAME', 'twt_add_task';
  * Errors
  *		22004		type, key or key_rule is NULL
  *		22023		key_rule is not one of the above, or as add_task()
- *		23505		a live task of another type has the key, unless key_rule is 'kept'
+ *		23505		a live task of another type has the key, or a task of add_task(),
+ *					unless key_rule is 'kept'
  *		others		as add_task()
  *
- * Writes		twtasks.task, twtasks.unique_key
+ * Writes		twtasks.task, twtasks.unique_key; twtasks.audit, if the task that is
+ *				replaced was changed by hand
  * Locks		row locks only; waits for a grab or finish of the task that it would
  *				replace, and for another transaction with the key.  A task that was
  *				replaced starts only after the commit

@@ -6,7 +6,7 @@ CREATE TABLE twtasks.audit (
 		CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user
 			ELSE pg_catalog.current_setting('role') END,									-- The role of SET ROLE, else the actor
 	application		text NOT NULL DEFAULT pg_catalog.current_setting('application_name'),	-- application_name of the session
-	action			text NOT NULL,															-- resume, reschedule, prioritize, cancel, request_cancel, fail, confirm, hold, release, reopen, adopt
+	action			text NOT NULL,															-- resume, reschedule, prioritize, cancel, request_cancel, fail, confirm, hold, release, reopen, adopt, replace (by put_task(), after a change by hand)
 	task_id			uuid NOT NULL,															-- The task
 	from_version	bigint NOT NULL,														-- Version before
 	to_version		bigint NOT NULL,														-- Version after

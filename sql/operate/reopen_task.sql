@@ -15,10 +15,12 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	put bigint;
 BEGIN
 	-- A new row, since cleaning may be about to delete the old one.
-	DELETE FROM twtasks.unique_key k WHERE k.task_id = task.id;
-	INSERT INTO twtasks.unique_key (task_id, key) VALUES (task.id, task.key)
+	DELETE FROM twtasks.unique_key k WHERE k.task_id = task.id RETURNING k.put_version INTO put;
+	INSERT INTO twtasks.unique_key (task_id, key, put_version) VALUES (task.id, task.key, put)
 	ON CONFLICT DO NOTHING;
 	IF NOT EXISTS (SELECT FROM twtasks.unique_key k
 				   WHERE k.task_id = task.id AND k.key IS NOT DISTINCT FROM task.key) THEN
@@ -32,8 +34,7 @@ END $$;
  * twtasks_internal.make_live_again(task, run_after)
  *
  *		Moves a task from the history back to the live tasks: WAITING, with the
- *		same id, key and data.  It has an error, since it may have started: see claim.h.
- *		The caller holds the lock on its row.
+ *		same id, key and data.  The caller holds the lock on its row.
  *
  * Returns
  *		facts() of the live task
@@ -64,7 +65,7 @@ BEGIN
 	VALUES (task.id, task.version + 1, runs_at, moment, task.created, 'WAITING', false,
 			coalesce(octet_length(task.data::text), 0) + coalesce(octet_length(task.payload), 0)
 			+ coalesce(octet_length(task.context::text), 0),
-			task.priority, task.type, task.sub_type, task.bucket, task.key, coalesce(task.error, 'reopened'),
+			task.priority, task.type, task.sub_type, task.bucket, task.key, task.error,
 			task.data, task.payload, task.context, task.added_by)
 	RETURNING t.* INTO live;
 	PERFORM twtasks_internal.queue_trigger(live.id, live.version, live.bucket, live.type,

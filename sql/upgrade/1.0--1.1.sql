@@ -58,6 +58,8 @@ ALTER TABLE twtasks.message_offset
 	ADD COLUMN problem_since timestamptz,
 	ADD COLUMN log_first bigint;
 
+ALTER TABLE twtasks.unique_key ADD COLUMN put_version bigint;
+
 ALTER TABLE twtasks.node ADD COLUMN boot_time timestamptz, ADD COLUMN notes_flow boolean NOT NULL DEFAULT false;
 DROP FUNCTION twtasks_internal.living_nodes();
 

@@ -277,20 +277,54 @@ remember_replaced(const NewTask *task, TimestampTz now, const AddedTask *result)
 		when_remember(task, &result->id, result->version, due, now);
 }
 
-/* The holder becomes the new task, unless it has started.  The statement waits for a grab of it. */
+static void
+refuse_kept(const NewTask *task)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("key \"%s\" is kept for an earlier task",
+					TextDatumGetCString(task->values[NEW_KEY])),
+			 errdetail("A call of add_task() has added that task."),
+			 errhint("Give the keys of put_task() a prefix of their own.")));
+}
+
+/*
+ * Finds the version that the last put_task() gave the holder.  False: the key has
+ * changed hands meanwhile.  Keys of add_task() are kept as long as their task.
+ */
 static bool
-replace_holder(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *holder)
+find_put(Claims *claims, const NewTask *task, AddedTask *holder, int64 *version)
+{
+	Datum		values[2] = {UUIDPGetDatum(&holder->id), task->values[NEW_KEY]};
+	bool		isnull;
+
+	if (plan_execute(PLAN_FIND_PUT, values, NULL) == 0)
+		return false;
+	*version = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	if (!isnull)
+		return true;
+	if (still_holds(claims, holder))
+		refuse_kept(task);
+	return false;
+}
+
+/*
+ * The holder becomes the new task, unless it may have started: a start and its end are
+ * two versions.  The statement waits for a grab of it.
+ */
+static bool
+replace_holder(Claims *claims, const NewTask *task, TimestampTz now, int64 put_version, AddedTask *holder)
 {
 	static const NewField fields[] = {
 		NEW_SUB_TYPE, NEW_BUCKET, NEW_DATA, NEW_PAYLOAD, NEW_CONTEXT, NEW_EXPIRES
 	};
-	Datum		values[15] = {
+	Datum		values[16] = {
 		UUIDPGetDatum(&holder->id), task->values[NEW_TYPE], claims->role,
 		Int32GetDatum(task->size), Int16GetDatum(task->priority),
 		BoolGetDatum(task->key_rule == KEY_REPLACE), TimestampTzGetDatum(now),
 		TimestampTzGetDatum(when_next(task, now)), BoolGetDatum(!when_waits(task, now))
 	};
-	char		nulls[15];
+	char		nulls[16];
 
 	memset(nulls, ' ', sizeof(nulls));
 	for (size_t i = 0; i < lengthof(fields); i++)
@@ -298,6 +332,7 @@ replace_holder(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *
 		values[9 + i] = task->values[fields[i]];
 		nulls[9 + i] = task->nulls[fields[i]] ? 'n' : ' ';
 	}
+	values[15] = Int64GetDatum(put_version);
 	append_flush(claims->append);
 	if (!change_key(claims, PLAN_REPLACE_TASK, values, nulls))
 		return false;
@@ -308,9 +343,9 @@ replace_holder(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *
 
 /* Gives the key of the holder to the new task, unless another session was faster. */
 static bool
-take_key(Claims *claims, const NewTask *task, const pg_uuid_t *own, const AddedTask *holder)
+take_key(Claims *claims, const NewTask *task, const pg_uuid_t *own, int64 put_version, const AddedTask *holder)
 {
-	Datum		values[3] = {UUIDPGetDatum(own), task->values[NEW_KEY], UUIDPGetDatum(&holder->id)};
+	Datum		values[4] = {UUIDPGetDatum(own), task->values[NEW_KEY], UUIDPGetDatum(&holder->id), Int64GetDatum(put_version)};
 
 	return change_key(claims, PLAN_TAKE_KEY, values, NULL);
 }
@@ -320,12 +355,15 @@ static bool
 settle(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result)
 {
 	AddedTask	own = *result;
+	int64		put_version;
 
 	if (!find_first(task, result))
 		return false;
 	if (task->key_rule == KEY_KEPT)
 		return still_holds(claims, result);
-	if (task->key_rule != KEY_LIVE && replace_holder(claims, task, now, result))
+	if (!find_put(claims, task, result, &put_version))
+		return false;
+	if (task->key_rule != KEY_LIVE && replace_holder(claims, task, now, put_version, result))
 	{
 		result->result = ADD_REPLACED;
 		return true;
@@ -336,7 +374,7 @@ settle(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result)
 	/* In a copy that is not adopted, the holder may still come. */
 	if (!result->version_known && !twt_is_adopted())
 		return true;
-	if (!take_key(claims, task, &own.id, result))
+	if (!take_key(claims, task, &own.id, put_version, result))
 		return false;
 	*result = own;
 	result->result = ADD_NEW;
@@ -353,7 +391,7 @@ claim_key(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *resul
 	begin_statements(claims);
 	for (int i = 0; i < CLAIM_ATTEMPTS; i++)
 	{
-		if (change_key(claims, PLAN_CLAIM_KEY, values, nulls))
+		if (change_key(claims, task->key_rule == KEY_KEPT ? PLAN_CLAIM_KEY : PLAN_PUT_KEY, values, nulls))
 		{
 			result->result = ADD_NEW;
 			return;

@@ -18,8 +18,14 @@
  *							else the new task takes the key
  *		KEY_REPLACE_DATA	the same, but a task that is replaced keeps its time
  *
+ * The last three are rules of put_task().  They change only keys that put_task() has
+ * claimed: unique_key.put_version is the version that it gave the task last.
+ *
+ *		invariant	a key or an id of add_task() stays with its task
  *		invariant	a task that has started keeps its data: receivers know its id
- *					from the first try, and would take other data for the same
+ *					from the first try, and would take other data for the same.
+ *					A start and its end raise the version by two, so a task may be
+ *					replaced while its version is at most one above put_version
  *		invariant	a finish frees no key.  The next add takes the key from the
  *					ended task, so tasks of other rules pay nothing
  *
@@ -59,8 +65,9 @@ extern void claims_end(Claims *claims);
  * Claims the id and the key of a task.  Afterwards result->result is ADD_NEW if the task
  * has them and is to be stored; else *result is about the task that has them.
  *
- * Errors: 23505 if the id exists with another key, or the live task with the key
- * has another type; 55P03 after patience_ms; 40001 if the holder comes and goes
+ * Errors: 23505 if the id exists with another key, the live task with the key has
+ * another type, or add_task() has the key that put_task() wants; 55P03 after
+ * patience_ms; 40001 if the holder comes and goes
  */
 extern void claim_key(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result);
 

@@ -53,13 +53,24 @@ static const Statement statements[PLAN_COUNT] = {
 		"WHERE k.task_id OPERATOR(pg_catalog.=) $1 OR k.key OPERATOR(pg_catalog.=) $2",
 		2, {UUIDOID, TEXTOID}
 	},
+	[PLAN_PUT_KEY] = {
+		"INSERT INTO twtasks.unique_key (task_id, key, put_version) VALUES ($1, $2, 0) "
+		"ON CONFLICT DO NOTHING",
+		2, {UUIDOID, TEXTOID}
+	},
+	[PLAN_FIND_PUT] = {
+		"SELECT k.put_version FROM twtasks.unique_key k "
+		"WHERE k.task_id OPERATOR(pg_catalog.=) $1 AND k.key OPERATOR(pg_catalog.=) $2",
+		2, {UUIDOID, TEXTOID}
+	},
 	[PLAN_TAKE_KEY] = {
-		"UPDATE twtasks.unique_key k SET task_id = $1 "
-		"WHERE k.key OPERATOR(pg_catalog.=) $2 AND k.task_id OPERATOR(pg_catalog.=) $3",
-		3, {UUIDOID, TEXTOID, UUIDOID}
+		"UPDATE twtasks.unique_key k SET task_id = $1, put_version = 0 "
+		"WHERE k.key OPERATOR(pg_catalog.=) $2 AND k.task_id OPERATOR(pg_catalog.=) $3 "
+		"AND k.put_version OPERATOR(pg_catalog.=) $4",
+		4, {UUIDOID, TEXTOID, UUIDOID, INT8OID}
 	},
 	[PLAN_REPLACE_TASK] = {
-		"UPDATE twtasks.task t SET version = t.version OPERATOR(pg_catalog.+) 1, added_by = $3, size = $4, "
+		"WITH replaced AS (UPDATE twtasks.task t SET version = t.version OPERATOR(pg_catalog.+) 1, added_by = $3, size = $4, "
 		"priority = $5, sub_type = $10, bucket = $11, data = $12, payload = $13, context = $14, expires = $15, "
 		"status = CASE WHEN NOT " MOVES " THEN t.status WHEN $9 THEN 'SUBMITTED'::twtasks.task_status "
 		"ELSE 'WAITING'::twtasks.task_status END, "
@@ -69,11 +80,17 @@ static const Statement statements[PLAN_COUNT] = {
 		"planned = CASE WHEN NOT $6 OR NOT " IS_HELD " THEN t.planned WHEN NOT $9 THEN $8 END "
 		"WHERE t.id OPERATOR(pg_catalog.=) $1 AND t.type OPERATOR(pg_catalog.=) $2 "
 		"AND t.status OPERATOR(pg_catalog.=) ANY ('{WAITING,SUBMITTED,HELD}'::twtasks.task_status[]) "
-		"AND t.tries OPERATOR(pg_catalog.=) 0 AND t.incarnation IS NULL AND t.error IS NULL "
-		"RETURNING t.version, CASE t.status WHEN 'WAITING'::twtasks.task_status THEN t.next_event_time "
-		"WHEN 'SUBMITTED'::twtasks.task_status THEN t.state_time END",
-		15, {UUIDOID, TEXTOID, TEXTOID, INT4OID, INT2OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID,
-		TEXTOID, TEXTOID, JSONBOID, BYTEAOID, JSONBOID, TIMESTAMPTZOID}
+		"AND t.version OPERATOR(pg_catalog.<=) ($16 OPERATOR(pg_catalog.+) 1) "
+		"RETURNING t.id, t.version, t.status, CASE t.status WHEN 'WAITING'::twtasks.task_status THEN t.next_event_time "
+		"WHEN 'SUBMITTED'::twtasks.task_status THEN t.state_time END AS due), "
+		"noted AS (INSERT INTO twtasks.audit (role, action, task_id, from_version, to_version, from_status, to_status) "
+		"SELECT $3, 'replace', r.id, r.version OPERATOR(pg_catalog.-) 1, r.version, r.status, r.status FROM replaced r "
+		"WHERE EXISTS (SELECT FROM twtasks.audit u WHERE u.task_id OPERATOR(pg_catalog.=) r.id "
+		"AND u.to_version OPERATOR(pg_catalog.=) (r.version OPERATOR(pg_catalog.-) 1))) "
+		"UPDATE twtasks.unique_key k SET put_version = r.version FROM replaced r "
+		"WHERE k.task_id OPERATOR(pg_catalog.=) r.id RETURNING r.version, r.due",
+		16, {UUIDOID, TEXTOID, TEXTOID, INT4OID, INT2OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID,
+		TEXTOID, TEXTOID, JSONBOID, BYTEAOID, JSONBOID, TIMESTAMPTZOID, INT8OID}
 	},
 	[PLAN_FIND_LIVE] = {
 		"SELECT t.version, t.type FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",

@@ -14,7 +14,10 @@ typedef enum PlanId
 {
 	PLAN_CLAIM_KEY,				/* task_id uuid, key text */
 	PLAN_FIND_KEY,				/* task_id uuid, key text -> task_id, key */
-	PLAN_TAKE_KEY,				/* task_id uuid, key text, its holder uuid */
+	PLAN_PUT_KEY,				/* task_id uuid, key text */
+	PLAN_FIND_PUT,				/* task_id uuid, key text -> put_version */
+	PLAN_TAKE_KEY,				/* task_id uuid, key text, its holder uuid,
+								 * the holder's put_version int8 */
 	PLAN_REPLACE_TASK,			/* see plan.c -> version, when it runs; NULL:
 								 * it is held.  No row: it has started, or is
 								 * not live */

@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(43);
+SELECT plan(54);
 
 -- Adds a task with the key "k"; its result, version, and whether its id is that of the task before.
 CREATE FUNCTION pg_temp.put(data jsonb, rule text, before uuid DEFAULT NULL, run_after timestamptz DEFAULT NULL, priority integer DEFAULT NULL) RETURNS text
@@ -78,6 +78,8 @@ BEGIN
 		WHEN 'retry' THEN PERFORM pg_temp.finish(first, 'retry', delay_ms => 60000);
 		WHEN 'repeat' THEN PERFORM pg_temp.finish(first, 'repeat', delay_ms => 60000);
 		WHEN 'resumed' THEN PERFORM pg_temp.finish(first, 'error'), twtasks.resume_task(first);
+		WHEN 'accepted' THEN PERFORM pg_temp.finish(first, 'accepted'), twtasks.finish_task(first, 1, 'repeat', 'again');
+		WHEN 'released' THEN PERFORM pg_temp.finish(first, 'release');
 		WHEN 'held' THEN PERFORM pg_temp.finish(first, 'retry', delay_ms => 60000), twtasks.hold_task(first);
 		WHEN 'reopened' THEN PERFORM pg_temp.finish(first, 'error'), twtasks.fail_task(first), twtasks.reopen_task(first);
 	END CASE;
@@ -85,7 +87,7 @@ BEGIN
 	RETURN said || (SELECT string_agg(' ' || t.data::text, '' ORDER BY t.data) FROM twtasks.task t);
 END $$;
 SELECT is(pg_temp.after(c), 'added 0 other 1 2', 'a task that has started is not replaced: ' || c)
-FROM unnest('{retry,repeat,resumed,held,reopened}'::text[]) c;
+FROM unnest('{retry,repeat,resumed,accepted,released,held,reopened}'::text[]) c;
 
 -- An operator's hold stays.
 SELECT pg_temp.again(), pg_temp.put('1', 'replace') \g /dev/null
@@ -93,6 +95,28 @@ SELECT pg_temp.of_key() AS first \gset
 SELECT twtasks.hold_task(:'first') \g /dev/null
 SELECT is(pg_temp.put('2', 'replace', :'first', '2100-01-01'), 'replaced 2 same', 'a held task is replaced');
 SELECT is((SELECT jsonb_build_array(data, status, planned = '2100-01-01'::timestamptz) FROM twtasks.task), '[2, "HELD", true]', 'it stays held, for its new time');
+
+SELECT is((SELECT string_agg(concat_ws(' ', action, from_version, to_version, from_status, role = session_user), ', ' ORDER BY id) FROM twtasks.audit WHERE task_id = :'first'),
+	'hold 0 1 SUBMITTED t, replace 1 2 HELD t', '... and the audit says so');
+SELECT is((SELECT string_agg(concat_ws(' ', event, version), ', ' ORDER BY version) FROM twtasks.life(:'first')), 'add 0, hold 1, replace 2', '... as its life does');
+
+-- So does a replacement of what an operator has changed; one that nobody has touched leaves no row.
+SELECT pg_temp.again(), pg_temp.put('1', 'replace') \g /dev/null
+SELECT pg_temp.of_key() AS first \gset
+SELECT pg_temp.put('2', 'replace') \g /dev/null
+SELECT twtasks.prioritize_task(:'first', 1, 1, 'urgent') \g /dev/null
+SELECT is(pg_temp.put('3', 'replace', :'first'), 'replaced 3 same', 'a task with another priority is replaced');
+SELECT is((SELECT string_agg(concat_ws(' ', action, to_version), ', ' ORDER BY id) FROM twtasks.audit WHERE task_id = :'first'),
+	'prioritize 2, replace 3', '... which the audit tells');
+
+-- Keys and ids of add_task() stay with their task.
+SELECT pg_temp.again() \g /dev/null
+SELECT task_id AS kept FROM twtasks.add_task('A', '1', key => 'k', task_id => '00000000-0000-0000-0000-000000000009') \gset
+SELECT throws_ok(format('SELECT twtasks.put_task(%L, %L, key_rule => %L)', type, 'k', rule), '23505', 'key "k" is kept for an earlier task', rule || ' takes no key of add_task(): ' || type)
+FROM (VALUES ('A', 'live'), ('A', 'replace'), ('B', 'replace_data')) v(type, rule);
+SELECT pg_temp.grab(:'kept'), pg_temp.finish(:'kept', 'done') \g /dev/null
+SELECT throws_ok($$SELECT twtasks.put_task('B', 'k', key_rule => 'live')$$, '23505', NULL, '... nor when it has ended');
+SELECT is((SELECT concat_ws(' ', a.result, a.task_id = :'kept') FROM twtasks.add_task('A', '1', key => 'k', task_id => :'kept') a), 'already_exists t', 'so it is added once');
 
 -- Several in one call; as JSON.
 SELECT is((SELECT string_agg(a.result, ' ') FROM twtasks.add_tasks(
