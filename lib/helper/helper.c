@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/words.h"
 #include "process/bundled.h"
 #include "helper/helper.h"
 #include "helper/resident.h"
@@ -313,13 +314,9 @@ is_named(const char *variable, const char *const *beginnings)
 static char **
 make_environment(const char *const *beginnings)
 {
+	char	  **found = palloc((words_count(environ) + 1) * sizeof(char *));
 	int			n = 0;
-	char	  **found;
 
-	while (environ[n] != NULL)
-		n++;
-	found = palloc((n + 1) * sizeof(char *));
-	n = 0;
 	for (char **entry = environ; *entry != NULL; entry++)
 		if (is_named(*entry, beginnings))
 			found[n++] = *entry;

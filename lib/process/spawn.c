@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "process/adopted.h"
 #include "process/spawn.h"
 #include "process/supervisor.h"
@@ -145,27 +146,6 @@ spawn_can_execute(const char *name)
 	return found;
 }
 
-static int
-count(char *const *entries)
-{
-	int			n = 0;
-
-	while (entries != NULL && entries[n] != NULL)
-		n++;
-	return n;
-}
-
-static bool
-has_variable(char *const *entries, const char *name)
-{
-	size_t		len = strlen(name);
-
-	for (; entries != NULL && *entries != NULL; entries++)
-		if (strncmp(*entries, name, len) == 0 && (*entries)[len] == '=')
-			return true;
-	return false;
-}
-
 static void
 add_variables(char ***next, char *const *entries)
 {
@@ -176,7 +156,7 @@ add_variables(char ***next, char *const *entries)
 static char **
 build_environment(const SpawnRequest *request)
 {
-	int			nmore = count(request->environment) + count(request->variables);
+	int			nmore = words_count(request->environment) + words_count(request->variables);
 	char	  **environment = palloc0((lengthof(inherited) + nmore + 1) * sizeof(char *));
 	char	  **next = environment;
 
@@ -186,7 +166,7 @@ build_environment(const SpawnRequest *request)
 	{
 		const char *value = getenv(inherited[i]);
 
-		if (value != NULL && !has_variable(environment, inherited[i]))
+		if (value != NULL && words_variable(environment, inherited[i]) == NULL)
 			*next++ = psprintf("%s=%s", inherited[i], value);
 	}
 	return environment;

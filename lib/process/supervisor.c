@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/words.h"
 #include "process/bundled.h"
 #include "process/supervisor.h"
 
@@ -77,12 +78,9 @@ static char **
 supervised(const ChildPlan *plan, const char *sidecar, const char *directory)
 {
 	static const char *const name = "twtasks-run";
-	int			n = 0;
-	char	  **argv;
+	int			n = words_count(plan->argv);
+	char	  **argv = palloc((n + 5) * sizeof(char *));
 
-	while (plan->argv[n])
-		n++;
-	argv = palloc((n + 5) * sizeof(char *));
 	argv[0] = unconstify(char *, name);
 	argv[1] = unconstify(char *, sidecar);
 	argv[2] = unconstify(char *, directory);

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "base/words.h"
 #include "execute/variables.h"
 #include "options/secret_file.h"
 
@@ -29,28 +30,16 @@ variables_check_name(const char *name)
 	return is_fact(name) ? "the sidecar sets this variable itself" : NULL;
 }
 
-/* Whether the first n variables have one of this name. */
-static bool
-is_set(char *const *variables, int n, const char *name)
-{
-	size_t		len = strlen(name);
-
-	for (int i = 0; i < n; i++)
-		if (strncmp(variables[i], name, len) == 0 && variables[i][len] == '=')
-			return true;
-	return false;
-}
-
 /* Returns the fault of a line of the file, without its value; NULL: there is none. */
 static const char *
-line_fault(const char *line, char *const *variables, int n)
+line_fault(const char *line, char *const *variables)
 {
 	char	   *name = pnstrdup(line, strcspn(line, "="));
 	const char *fault = variables_check_name(name);
 
 	if (line[strlen(name)] == '\0')
 		fault = "the line is not NAME=VALUE";
-	else if (fault == NULL && is_set(variables, n, name))
+	else if (fault == NULL && words_variable(variables, name) != NULL)
 		fault = "the variable is set twice";
 	pfree(name);
 	return fault;
@@ -66,7 +55,7 @@ add_lines(const HandlerConfig *config, int n, char *const *lines, const Place *p
 
 		if (secret_file_is_comment(lines[i]))
 			continue;
-		fault = line_fault(lines[i], config->variables, n);
+		fault = line_fault(lines[i], config->variables);
 		if (fault != NULL)
 			return options_fail(place, "env_file", "line %d of \"%s\": %s", i + 1, config->env_file, fault);
 		config->variables[n++] = pstrdup(lines[i]);
@@ -94,16 +83,6 @@ add_named(const HandlerConfig *config, const Place *place)
 	return n;
 }
 
-static int
-count(char *const *texts)
-{
-	int			n = 0;
-
-	while (texts != NULL && texts[n] != NULL)
-		n++;
-	return n;
-}
-
 static bool
 read_file(const HandlerConfig *config, char ***lines, const Place *place)
 {
@@ -128,7 +107,7 @@ variables_settle(HandlerConfig *config, const Place *place)
 
 	if (!read_file(config, &lines, place))
 		return false;
-	config->variables = palloc0((count(config->env) + count(lines) + 1) * sizeof(char *));
+	config->variables = palloc0((words_count(config->env) + words_count(lines) + 1) * sizeof(char *));
 	n = add_named(config, place);
 	is_fine = lines == NULL || add_lines(config, n, lines, place);
 	secret_file_forget(lines);
