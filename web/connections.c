@@ -25,8 +25,7 @@ struct Connections
 	dlist_head	all;			/* the longest without a request first */
 	int			n;				/* without those that are ending */
 	int			of_one;
-	PeerNetwork *proxies;
-	int			nproxies;
+	PeerNetworks proxies;
 	int64		headers_us;
 	int64		request_us;
 	dlist_head	drains;
@@ -159,19 +158,10 @@ count(Connections *connections, const Peer *client)
 	return n;
 }
 
-static bool
-is_proxy(const Connections *connections, const Peer *peer)
-{
-	for (int i = 0; i < connections->nproxies; i++)
-		if (peer_is_in(peer, &connections->proxies[i]))
-			return true;
-	return false;
-}
-
 static Peer
 client_of(const Connections *connections, const HttpPeer *peer)
 {
-	return !peer->is_unix && is_proxy(connections, &peer->address) ? proxies : peer->address;
+	return !peer->is_unix && peer_is_in_any(&peer->address, &connections->proxies) ? proxies : peer->address;
 }
 
 static bool
@@ -330,21 +320,12 @@ connections_new(Loop *loop, ConnectionLate late)
 	return connections;
 }
 
-/* The configuration has refused proxies that cannot be read. */
 void
 connections_limit(Connections *connections, int of_one, char *const *proxies)
 {
-	int			n = 0;
-
-	while (proxies != NULL && proxies[n] != NULL)
-		n++;
 	connections->of_one = of_one;
-	connections->nproxies = 0;
-	pfree(connections->proxies);
-	connections->proxies = palloc0((n + 1) * sizeof(PeerNetwork));
-	for (int i = 0; i < n; i++)
-		if (peer_parse(proxies[i], &connections->proxies[connections->nproxies]) == NULL)
-			connections->nproxies++;
+	peer_networks_free(&connections->proxies);
+	connections->proxies = peer_networks(proxies);
 }
 
 void
@@ -359,6 +340,6 @@ connections_free(Connections *connections)
 {
 	while (!dlist_is_empty(&connections->drains))
 		drop_drain(dlist_head_element(Drain, node, &connections->drains));
-	pfree(connections->proxies);
+	peer_networks_free(&connections->proxies);
 	pfree(connections);
 }

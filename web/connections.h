@@ -57,7 +57,7 @@ extern void connections_free(Connections *connections);
 
 /*
  * The most connections of one client.  Proxies have one limit together; they are
- * networks as peer_parse() takes them; NULL-terminated, or NULL.
+ * words as peer_networks() takes them.
  */
 extern void connections_limit(Connections *connections, int of_one, char *const *proxies);
 

@@ -68,7 +68,7 @@ static const Option options[] = {
 bool
 manage_is_for_others(const ManageConfig *config)
 {
-	return config->tokens != NULL || config->proxy.nnetworks > 0 || config->tls.nclients > 0;
+	return config->tokens != NULL || config->proxy.networks.n > 0 || config->tls.nclients > 0;
 }
 
 bool

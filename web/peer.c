@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/words.h"
 #include "web/peer.h"
 
 /* An address with this beginning is for packets that are thrown away (RFC 6666). */
@@ -118,4 +119,41 @@ bool
 peer_is_in(const Peer *peer, const PeerNetwork *network)
 {
 	return have_same_bits(peer, &network->address, network->bits);
+}
+
+const char *
+peer_check(const char *text)
+{
+	PeerNetwork network;
+
+	return peer_parse(text, &network);
+}
+
+PeerNetworks
+peer_networks(char *const *words)
+{
+	int			n = words_count(words);
+	PeerNetworks networks = {palloc0((n + 1) * sizeof(PeerNetwork)), 0};
+
+	for (int i = 0; i < n; i++)
+		if (peer_parse(words[i], &networks.all[networks.n]) == NULL)
+			networks.n++;
+	return networks;
+}
+
+void
+peer_networks_free(PeerNetworks *networks)
+{
+	pfree(networks->all);
+	networks->all = NULL;
+	networks->n = 0;
+}
+
+bool
+peer_is_in_any(const Peer *peer, const PeerNetworks *networks)
+{
+	for (int i = 0; i < networks->n; i++)
+		if (peer_is_in(peer, &networks->all[i]))
+			return true;
+	return false;
 }

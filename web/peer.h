@@ -37,6 +37,12 @@ typedef struct PeerNetwork
 	int			bits;			/* its members share so many of the 128 */
 } PeerNetwork;
 
+typedef struct PeerNetworks
+{
+	PeerNetwork *all;
+	int			n;
+} PeerNetworks;
+
 extern Peer peer_of(const struct sockaddr *address);
 
 /* The user at the other end of a Unix socket. */
@@ -49,5 +55,16 @@ extern bool peer_is_same(const Peer *a, const Peer *b);
 extern const char *peer_parse(const char *text, PeerNetwork *network) MUSTCHECK;
 
 extern bool peer_is_in(const Peer *peer, const PeerNetwork *network);
+
+/* The check of an option whose words are networks. */
+extern const char *peer_check(const char *text) MUSTCHECK;
+
+/*
+ * The networks of such an option, which is NULL if it is not set; a word that did not
+ * pass its check is left out.  The caller frees them.
+ */
+extern PeerNetworks peer_networks(char *const *words);
+extern void peer_networks_free(PeerNetworks *networks);
+extern bool peer_is_in_any(const Peer *peer, const PeerNetworks *networks);
 
 #endif							/* TWT_PEER_H */

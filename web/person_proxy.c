@@ -1,5 +1,6 @@
 #include "base/port.h"
 
+#include "base/words.h"
 #include "web/person_proxy.h"
 
 /* ---- configuration ---- */
@@ -17,14 +18,6 @@ check_header(const char *name)
 	return NULL;
 }
 
-static const char *
-check_network(const char *text)
-{
-	PeerNetwork network;
-
-	return peer_parse(text, &network);
-}
-
 static const Option options[] = {
 	{
 		"user_header", OPTION_TEXT, .min = 1, .max = 100, .check = check_header,
@@ -37,7 +30,7 @@ static const Option options[] = {
 		.help = "header in which the proxy names the user's groups, with commas"
 	},
 	{
-		"from", OPTION_WORDS, .min = 1, .max = 100, .check = check_network,
+		"from", OPTION_WORDS, .min = 1, .max = 100, .check = peer_check,
 		.offset = offsetof(ProxyConfig, from),
 		.help = "addresses or networks from which alone these headers may come"
 	},
@@ -58,27 +51,11 @@ static const Option options[] = {
 	},
 };
 
-/* The words have passed their check. */
-static void
-read_networks(ProxyConfig *proxy)
-{
-	int			n = 0;
-
-	while (proxy->from != NULL && proxy->from[n] != NULL)
-		n++;
-	proxy->networks = palloc0((n + 1) * sizeof(PeerNetwork));
-	for (int i = 0; i < n; i++)
-		if (peer_parse(proxy->from[i], &proxy->networks[proxy->nnetworks]) == NULL)
-			proxy->nnetworks++;
-}
-
 static void
 find_users(ProxyConfig *proxy, const Place *place)
 {
-	int			n = 0;
+	int			n = words_count(proxy->from_users);
 
-	while (proxy->from_users != NULL && proxy->from_users[n] != NULL)
-		n++;
 	proxy->ids = palloc0((n + 1) * sizeof(uid_t));
 	for (int i = 0; i < n; i++)
 		if (system_user_find(proxy->from_users[i], &proxy->ids[proxy->nids]))
@@ -108,7 +85,7 @@ settle(void *target, const Place *place)
 		return options_fail(place, "groups", "nobody would have a role; give it groups or users");
 	if ((proxy->groups_header == NULL) != is_empty(proxy->groups))
 		return options_fail(place, "groups_header", "groups and groups_header need each other");
-	read_networks(proxy);
+	proxy->networks = peer_networks(proxy->from);
 	find_users(proxy, place);
 	return true;
 }
@@ -118,7 +95,7 @@ release(void *target)
 {
 	ProxyConfig *proxy = target;
 
-	pfree(proxy->networks);
+	peer_networks_free(&proxy->networks);
 	pfree(proxy->ids);
 }
 
@@ -145,10 +122,7 @@ person_proxy_is_trusted(const ProxyConfig *proxy, const HttpPeer *peer)
 				return true;
 		return false;
 	}
-	for (int i = 0; i < proxy->nnetworks; i++)
-		if (peer_is_in(&peer->address, &proxy->networks[i]))
-			return true;
-	return false;
+	return peer_is_in_any(&peer->address, &proxy->networks);
 }
 
 static void

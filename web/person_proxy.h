@@ -22,8 +22,7 @@ typedef struct ProxyConfig
 	char	   *user_header;	/* NULL: there is no such proxy */
 	char	   *groups_header;	/* NULL: it names no groups */
 	char	  **from;			/* addresses and networks, or NULL */
-	PeerNetwork *networks;		/* the same */
-	int			nnetworks;
+	PeerNetworks networks;		/* the same */
 	char	  **from_users;		/* system users, or NULL */
 	uid_t	   *ids;			/* the ones that the system knows */
 	int			nids;

@@ -11,14 +11,6 @@
 #define TOKEN_MIN_BYTES 16
 #define ROLE_MAX_BYTES 63
 
-static const char *
-check_network(const char *text)
-{
-	PeerNetwork network;
-
-	return peer_parse(text, &network);
-}
-
 /* set_config() takes the name "none" for the role that logged in. */
 static const char *
 check_role(const char *text)
@@ -100,7 +92,7 @@ static const Option options[] = {
 	},
 	{
 		"proxies", OPTION_WORDS,
-		.min = 1, .max = 100, .check = check_network,
+		.min = 1, .max = 100, .check = peer_check,
 		.offset = offsetof(WebConfig, proxies),
 		.help = "addresses or networks of proxies, which may have 192 connections together"
 	},

@@ -85,6 +85,25 @@ test_faults(void **state)
 			fail_msg("taken: %s", texts[i]);
 }
 
+static void
+test_any(void **state)
+{
+	char	   *words[] = {"10.0.0.1", "proxy.example", "2001:db8::/32", NULL};
+	PeerNetworks networks = peer_networks(words);
+	Peer		first = peer("10.0.0.1");
+	Peer		last = peer("2001:db8::7");
+	Peer		other = peer("10.0.0.2");
+
+	assert_int_equal(networks.n, 2);
+	assert_true(peer_is_in_any(&first, &networks));
+	assert_true(peer_is_in_any(&last, &networks));
+	assert_false(peer_is_in_any(&other, &networks));
+	peer_networks_free(&networks);
+	networks = peer_networks(NULL);
+	assert_false(peer_is_in_any(&first, &networks));
+	peer_networks_free(&networks);
+}
+
 int
 main(void)
 {
@@ -92,6 +111,7 @@ main(void)
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_networks),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_any),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

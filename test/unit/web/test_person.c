@@ -115,7 +115,7 @@ static ManageConfig config = {
 	.socket_users = socket_users, .nsocket_users = 3, .tokens = &tokens, .hosts = hosts,
 	.tls = {.clients = clients, .nclients = 1},
 	.proxy = {
-		.user_header = USER, .groups_header = GROUPS, .networks = &network, .nnetworks = 1,
+		.user_header = USER, .groups_header = GROUPS, .networks = {&network, 1},
 		.ids = proxy_ids, .nids = 1, .users = proxy_users, .groups = proxy_groups
 	}
 };
