@@ -1,20 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * worker_protocol.h
- *		The lines that a worker process reads and writes.
+ *		The lines that a worker process writes.
  *
  *		from: worker_process.c		to: worker_process.c, http_reply.c, results.c
  *
- * Each line is one JSON object.  The sidecar sends a task to the worker,
- *
- *	{"id":"...","version":3,"type":"...","sub_type":null,"tries":1,
- *	 "deadline":"...","data":{...},"context":{...}}
- *
- * where "payload_base64" replaces "data" for a raw payload, and "key" follows
- * "sub_type" if the task has a key; or a request to stop work on a task,
- *
- *	{"cancel":"...","version":3,"reason":"..."}
- *
+ * Each line is one JSON object; worker_input.h has the lines that the worker reads.
  * The worker may report that it takes up a task,
  *
  *	{"id":"...","version":3,"started":true}
@@ -48,15 +39,6 @@
 
 /* The longest outcome, as the worker wrote it. */
 #define WORKER_OUTCOME_MAX 8192
-
-/*
- * Append one line.  The JSON texts of data and context are copied unchanged,
- * except that line ends between their tokens become spaces.
- */
-extern void worker_protocol_encode(StringInfo out, const Task *task,
-								   int64 start_by_us);
-extern void worker_protocol_encode_cancel(StringInfo out, const Task *task,
-										  const char *reason);
 
 /*
  * Reads a line without its end; line[len] must be NUL.  Returns what is wrong

@@ -14,6 +14,7 @@
 #include "execute/worker/worker_process.h"
 #include "helper/resident.h"
 #include "node/task_clock.h"
+#include "protocol/worker_input.h"
 #include "protocol/worker_protocol.h"
 
 #define NODE_GONE "was stopped because its node was declared gone"
@@ -120,7 +121,7 @@ worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
 		resident_keep_words(process->resident, Min(process->setup->config->max_output, WORDS_MAX));
 	task->run = process;
 	process->given_under = incarnation;
-	worker_protocol_encode(&process->input->bytes, task, gate->until_us(gate->arg));
+	worker_input_add_task(&process->input->bytes, task, gate->until_us(gate->arg));
 	flights_add(process->flights, task, begins, lines_position(process->input), now(process));
 }
 
@@ -138,7 +139,7 @@ worker_process_ask(WorkerProcess *process, Task *task, const char *why)
 {
 	if (!worker_process_is_up(process))
 		return;
-	worker_protocol_encode_cancel(&process->input->bytes, task, why);
+	worker_input_add_cancel(&process->input->bytes, task, why);
 	loop_want_turn(process->setup->loop);
 }
 

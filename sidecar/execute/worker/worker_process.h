@@ -3,7 +3,7 @@
  * worker_process.h
  *		One long-lived process of a worker handler, and its tasks in flight.
  *
- *		from: execute_worker.c		to: resident.h, flights.h, worker_protocol.h
+ *		from: execute_worker.c		to: resident.h, flights.h, worker_input.h, worker_protocol.h
  *
  * The process is a resident: resident.h has its states, its start and its end.  It
  * gets its hello alone.  Tasks follow when it runs, so a program that is missing or

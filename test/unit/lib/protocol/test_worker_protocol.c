@@ -9,6 +9,7 @@
 
 #include "base/iso8601.h"
 #include "check.h"
+#include "protocol/worker_input.h"
 #include "protocol/worker_protocol.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
@@ -21,7 +22,7 @@ assert_line(const Task *task, const char *expected)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	worker_protocol_encode(&out, task, SECONDS_TO_US(77));
+	worker_input_add_task(&out, task, SECONDS_TO_US(77));
 	assert_string_equal(out.data, expected);
 	assert_int_equal(out.len, strlen(expected));
 	pfree(out.data);
@@ -94,7 +95,7 @@ test_encode_cancel(void **state)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	worker_protocol_encode_cancel(&out, &task, "by \"me\"\n");
+	worker_input_add_cancel(&out, &task, "by \"me\"\n");
 	assert_string_equal(out.data, "{\"cancel\":\"" ID "\","
 						"\"version\":9223372036854775807,"
 						"\"reason\":\"by \\\"me\\\"\\n\"}\n");

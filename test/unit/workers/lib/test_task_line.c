@@ -8,7 +8,7 @@
 #include "base/port.h"
 
 #include "check.h"
-#include "protocol/worker_protocol.h"
+#include "protocol/worker_input.h"
 #include "workers/lib/task_line.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
@@ -45,7 +45,7 @@ assert_same(const Task *task)
 	Task	   *read;
 
 	initStringInfo(&line);
-	worker_protocol_encode(&line, task, SECONDS_TO_US(77));
+	worker_input_add_task(&line, task, SECONDS_TO_US(77));
 	read = task_line_read(line.data, &start_by_us);
 	assert_non_null(read);
 	assert_int_equal(start_by_us, SECONDS_TO_US(77));

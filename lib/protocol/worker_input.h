@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_input.h
+ *		The lines that a worker process reads.
+ *
+ *		from: worker_process.c
+ *
+ * Each line is one JSON object.  The sidecar sends a task to the worker,
+ *
+ *	{"id":"...","version":3,"type":"...","sub_type":null,"tries":1,
+ *	 "deadline":"...","data":{...},"context":{...}}
+ *
+ * where "payload_base64" replaces "data" for a raw payload, and "key" follows
+ * "sub_type" if the task has a key; or a request to stop work on a task,
+ *
+ *	{"cancel":"...","version":3,"reason":"..."}
+ *
+ * worker_protocol.h has the answers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef TWT_WORKER_INPUT_H
+#define TWT_WORKER_INPUT_H
+
+#include "base/task.h"
+
+/*
+ * Append one line.  The JSON texts of data and context are copied unchanged,
+ * except that line ends between their tokens become spaces.
+ */
+extern void worker_input_add_task(StringInfo out, const Task *task, int64 start_by_us);
+extern void worker_input_add_cancel(StringInfo out, const Task *task, const char *reason);
+
+#endif							/* TWT_WORKER_INPUT_H */
