@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * worker_process.c
- *		One process of a worker handler, and the conclusions from its lines.
+ *		One process of a worker handler: its tasks, and their ends.
  *
  *-------------------------------------------------------------------------
  */
 #include "base/port.h"
 
 #include "base/log.h"
-#include "base/output.h"
 #include "base/text.h"
+#include "execute/worker/conduct.h"
 #include "execute/worker/flights.h"
 #include "execute/worker/worker_process.h"
 #include "helper/resident.h"
@@ -35,13 +35,9 @@ struct WorkerProcess
 	WorkerSetup *setup;
 	Resident   *resident;
 	LineWriter *input;			/* the resident's */
+	Conduct    *conduct;
 	Flights    *flights;
 	int64		given_under;	/* incarnation of the unwritten tasks; 0: none */
-	bool		is_ready;		/* the process accepted its hello */
-	bool		has_replied;	/* with a word on a task: it works */
-	bool		has_ignored;	/* a line, and logged it */
-	char	   *quote;			/* its faulty line, for the tasks only; or
-								 * NULL */
 };
 
 static const Verdict released = {TASK_RELEASE, 0, NULL};
@@ -214,66 +210,6 @@ worker_process_flush(WorkerProcess *process)
 
 /* ---- its lines ---- */
 
-/*
- * Takes the quote, which may be NULL.  It may have data of a task, so it goes to the
- * tasks but not to the log.
- */
-static void
-take_fault(WorkerProcess *process, const char *what, char *quote)
-{
-	char	   *reason;
-
-	if (!worker_process_is_up(process))
-	{
-		pfree(quote);
-		return;
-	}
-	metrics_handler(process->setup->metrics, process->setup->config->index, HANDLER_PROTOCOL_ERRORS);
-	reason = psprintf("broke the protocol: %s", what);
-	log_line(TWT_LOG_WARN, "worker", "%s[%d]: worker %s",
-			 process->setup->config->argv[0], resident_pid(process->resident), reason);
-	process->quote = quote;
-	resident_end(process->resident, reason);
-	pfree(reason);
-}
-
-/*
- * A worker may refuse reloaded settings.  Then its old settings stay.  A task that
- * the worker has read may have begun: then the error may concern the task.
- */
-static void
-refuse_hello(WorkerProcess *process, const char *message)
-{
-	char	   *reason = psprintf("refused its settings: %s", message);
-
-	log_line(TWT_LOG_ERROR, "worker", "%s[%d]: worker %s", process->setup->config->argv[0],
-			 resident_pid(process->resident), reason);
-	if (!process->is_ready)
-	{
-		resident_set_trouble(process->resident, TROUBLE_UNFIT, psprintf("worker %s", reason));
-		resident_end(process->resident, reason);
-	}
-	pfree(reason);
-}
-
-static void
-take_ready(WorkerProcess *process)
-{
-	process->is_ready = true;
-	if (resident_state(process->resident) == RESIDENT_STARTING)
-		resident_running(process->resident);
-}
-
-/* Such a line may stand for a task that now waits until its deadline. */
-static void
-ignore_line(WorkerProcess *process, const char *why)
-{
-	if (!process->has_ignored)
-		log_line(TWT_LOG_WARN, "worker", "%s[%d]: ignores a line that is not a reply: %s",
-				 process->setup->config->argv[0], resident_pid(process->resident), why);
-	process->has_ignored = true;
-}
-
 static void
 finish(WorkerProcess *process, Task *task, const WorkerReply *reply)
 {
@@ -289,8 +225,7 @@ finish(WorkerProcess *process, Task *task, const WorkerReply *reply)
 		verdict.message = why;
 	report(process, task, &verdict);
 	pfree(why);
-	resident_was_useful(process->resident);
-	crashes_clear(process->setup->crashes);
+	conduct_did_work(process->conduct);
 	watch_stops(process);
 	end_idle(process);
 }
@@ -302,7 +237,8 @@ take_reply(WorkerProcess *process, const WorkerReply *reply)
 	Task	   *task = flights_find(process->flights, reply->id, reply->version);
 	bool		is_up = worker_process_is_up(process);
 
-	process->has_replied |= task != NULL;
+	if (task != NULL)
+		conduct_replied(process->conduct);
 	if (task != NULL && reply->word == WORKER_STARTED)
 		flights_take_up(process->flights, task, now(process));
 	else if (task != NULL && reply->word == WORKER_PROGRESS)
@@ -310,22 +246,32 @@ take_reply(WorkerProcess *process, const WorkerReply *reply)
 	else if (task != NULL && is_up)
 		finish(process, task, reply);
 	else if (is_up)
-		ignore_line(process, "it names a task that is not in flight");
+		conduct_ignore(process->conduct, "it names a task that is not in flight");
 }
 
 static void
 take_word(WorkerProcess *process, const WorkerReply *reply)
 {
-	bool		is_up = worker_process_is_up(process);
-
-	if (is_up && reply->word == WORKER_READY)
-		take_ready(process);
-	else if (is_up && reply->word == WORKER_REFUSED && (process->is_ready || !process->has_replied))
-		refuse_hello(process, reply->message);
-	else if (is_up && (reply->word == WORKER_REFUSED || reply->word == WORKER_STRANGE))
-		ignore_line(process, reply->word == WORKER_STRANGE ? reply->message : "it has an error but no task");
-	else
+	if (reply->word == WORKER_RESULT || reply->word == WORKER_STARTED || reply->word == WORKER_PROGRESS)
 		take_reply(process, reply);
+	else if (!worker_process_is_up(process))
+		return;
+	else if (reply->word == WORKER_READY)
+		conduct_ready(process->conduct);
+	else if (reply->word == WORKER_REFUSED)
+		conduct_refused(process->conduct, reply->message);
+	else
+		conduct_ignore(process->conduct, reply->message);
+}
+
+/* Takes the quote, which may be NULL. */
+static void
+take_fault(WorkerProcess *process, const char *what, char *quote)
+{
+	if (worker_process_is_up(process))
+		conduct_fault(process->conduct, what, quote);
+	else
+		pfree(quote);
 }
 
 static void
@@ -364,7 +310,7 @@ prepare(void *arg, ResidentStart *start)
 
 	if (resident_starts(process->resident) > 1)
 		metrics_handler(process->setup->metrics, config->index, HANDLER_RESTARTS);
-	process->is_ready = process->has_replied = process->has_ignored = false;
+	conduct_begin(process->conduct);
 	start->argv = config->argv;
 	start->directory = config->directory;
 	start->environment = config->variables;
@@ -375,25 +321,19 @@ prepare(void *arg, ResidentStart *start)
 static void
 on_failure(void *arg, const SpawnFailure *failure)
 {
-	resident_set_trouble(((WorkerProcess *) arg)->resident,
-						 failure->is_temporary ? TROUBLE_SHORTAGE : TROUBLE_UNFIT,
-						 pstrdup(failure->message));
+	conduct_not_started(((WorkerProcess *) arg)->conduct, failure);
 }
 
 static void
 on_slow(void *arg)
 {
-	WorkerProcess *process = arg;
-
-	if (resident_trouble(process->resident, false) == NULL)
-		resident_set_trouble(process->resident, TROUBLE_UNFIT, pstrdup("worker has not read its first line yet"));
+	conduct_is_slow(((WorkerProcess *) arg)->conduct);
 }
 
-/* The program works, as far as we can tell: it may have tasks. */
 static void
 on_running(void *arg)
 {
-	resident_set_trouble(((WorkerProcess *) arg)->resident, TROUBLE_NONE, NULL);
+	conduct_is_running(((WorkerProcess *) arg)->conduct);
 }
 
 /* ---- its end ---- */
@@ -440,36 +380,6 @@ fail_tasks(WorkerProcess *process, const Verdict *failed, const ResidentEnd *end
 	return nfailed > 0;
 }
 
-/* A program that ends at once has seen no task, so its words may be told. */
-static void
-judge_start(WorkerProcess *process, StringInfo message)
-{
-	int			len;
-	const char *last = resident_last_words(process->resident, &len);
-
-	if (resident_is_to_end(process->resident) || !resident_is_young(process->resident) ||
-		process->is_ready || process->has_replied)
-		return;
-	if (len > 0)
-	{
-		appendStringInfoString(message, ": ");
-		output_escape(message, last, len, SIZE_MAX);
-	}
-	resident_set_trouble(process->resident, TROUBLE_UNFIT, pstrdup(message->data));
-}
-
-/* The process had tasks, and nobody ended it. */
-static void
-note_crash(WorkerProcess *process, const char *how)
-{
-	int			len;
-	const char *last = resident_last_words(process->resident, &len);
-	char	   *what = psprintf("%s%s%.*s", how, len > 0 ? ": " : "", len, last);
-
-	crashes_add(process->setup->crashes, what, now(process));
-	pfree(what);
-}
-
 static void
 on_end(void *arg, const ResidentEnd *end)
 {
@@ -477,31 +387,15 @@ on_end(void *arg, const ResidentEnd *end)
 	StringInfoData message;
 	Verdict		failed = {TASK_FAILURE};
 	bool		has_begun;
-	int			nplain;
 
 	initStringInfo(&message);
-	appendStringInfo(&message, "worker %s", end->reason != NULL ? end->reason : end->how);
-	failed.nlogged = message.len;
-	if (process->quote)
-		appendStringInfo(&message, ": \"%s\"", process->quote);
-	nplain = message.len;
-	resident_add_words(process->resident, &message);
+	failed.nlogged = conduct_describe_end(process->conduct, end, &message);
 	failed.message = message.data;
 	has_begun = fail_tasks(process, &failed, end);
+	pfree(message.data);
 	if (resident_is_to_end(process->resident))
 		flights_forget_worker(process->flights);
-	if (end->failure != NULL)
-		on_failure(process, end->failure);
-	else if (!has_begun)
-	{
-		message.data[message.len = nplain] = '\0';
-		judge_start(process, &message);
-	}
-	else if (end->reason == NULL)
-		note_crash(process, end->how);
-	pfree(message.data);
-	pfree(process->quote);
-	process->quote = NULL;
+	conduct_end(process->conduct, end, has_begun);
 	process->given_under = 0;
 }
 
@@ -529,6 +423,7 @@ worker_process_new(WorkerSetup *setup)
 	process->setup = setup;
 	process->resident = resident_new(setup->loop, &owner, process, setup->config->argv[0]);
 	process->input = resident_input(process->resident);
+	process->conduct = conduct_new(setup, process->resident);
 	process->flights = flights_new();
 	resident_run(process->resident);
 	return process;
@@ -555,6 +450,6 @@ worker_process_free(WorkerProcess *process, int patience_ms)
 {
 	resident_free(process->resident, patience_ms);
 	flights_free(process->flights);
-	pfree(process->quote);
+	conduct_free(process->conduct);
 	loop_defer_free(process->setup->loop, process);
 }

@@ -3,7 +3,7 @@
  * worker_process.h
  *		One long-lived process of a worker handler, and its tasks in flight.
  *
- *		from: execute_worker.c		to: resident.h, flights.h, worker_input.h, worker_protocol.h
+ *		from: execute_worker.c		to: resident.h, flights.h, conduct.h, worker_input.h, worker_protocol.h
  *
  * The process is a resident: resident.h has its states, its start and its end.  It
  * gets its hello alone.  Tasks follow when it runs, so a program that is missing or
@@ -26,23 +26,9 @@
 #ifndef TWT_WORKER_PROCESS_H
 #define TWT_WORKER_PROCESS_H
 
-#include "execute/runner.h"
-#include "execute/worker/crashes.h"
+#include "execute/worker/worker_setup.h"
 
 typedef struct WorkerProcess WorkerProcess;
-
-/* The processes of one handler share it; it outlives them. */
-typedef struct WorkerSetup
-{
-	Loop	   *loop;
-	const HandlerConfig *config;
-	const RunnerGate *gate;
-	Crashes    *crashes;
-	Metrics    *metrics;
-	Progress   *progress;
-	RunnerDone	done;
-	void	   *done_arg;
-} WorkerSetup;
 
 extern WorkerProcess *worker_process_new(WorkerSetup *setup);
 
