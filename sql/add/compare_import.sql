@@ -48,15 +48,16 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.digest(task twtasks.task)
 RETURNS bytea
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $$
-	SELECT sha256(convert_to(jsonb_build_array(
+BEGIN
+	RETURN sha256(convert_to(jsonb_build_array(
 		task.id, task.version, task.status, task.tries, task.priority, task.type, task.sub_type, task.bucket, task.key, task.error,
 		task.state_time, task.created, CASE WHEN task.status IN ('WAITING', 'SUBMITTED', 'ERROR') THEN task.next_event_time END,
-		task.data, encode(sha256(task.payload), 'hex'), task.context)::text, 'UTF8'))
-$$;
+		task.data, encode(sha256(task.payload), 'hex'), task.context)::text, 'UTF8'));
+END $$;
 
 /*
  * twtasks.compare_import(tasks, processing)
@@ -86,6 +87,8 @@ RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
+-- Else the server plans the look at all days of the history anew for each task.
+SET plan_cache_mode = 'force_generic_plan'
 AS $$
 DECLARE
 	given twtasks.imported_task;

@@ -1,4 +1,4 @@
-# 170_import.pl -- twtasks-import copies 10,000 tasks of the original byte for byte,
+# 170_import.pl -- twtasks-import copies 4,000 tasks of the original byte for byte,
 # although it is killed in the middle, and a repeated run adds nothing.
 
 use strict;
@@ -11,7 +11,7 @@ use TwTasks::Original;
 use TwTasks::Session;
 use TwTasks::Wait;
 
-my $tasks = 10_000;
+my $tasks = 4_000;
 my $node = TwTasks::Cluster->create('main');
 my $original = TwTasks::Original->create($node, $tasks);
 

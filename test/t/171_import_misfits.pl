@@ -206,7 +206,7 @@ my $reader = TwTasks::Session->new($original->connstr);
 # Each statement is one of its own, since a session tells of its reads only when idle.
 $reader->send('SELECT count(*) FROM tw_task \watch 0.2');
 wait_ok(sub { $original->value($reading) == 1 }, 'a node of the original reads its table');
-($out, $err) = $original->ends(1, [ @rest, '--watch', '6s' ], 'an import does not begin while nodes run');
+($out, $err) = $original->ends(1, [ @rest, '--watch', '60s' ], 'an import does not begin while nodes run');
 like($err, qr/other sessions read table tw_task.*\ndetail: Sessions of this database: .*pid \d+/, 'it names the sessions');
 $original->value(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM tw_task%'});
 $reader->receive;

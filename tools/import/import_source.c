@@ -9,9 +9,13 @@
 
 #include <poll.h>
 
+#include "base/loop.h"
 #include "tools/ctl_end.h"
 #include "tools/ctl_show.h"
 #include "tools/import/import_source.h"
+
+/* Readers are looked for this often. */
+#define WATCH_STEP_US 250000
 
 struct Source
 {
@@ -106,26 +110,44 @@ source_count(Source *source)
 	return session_ask(source->session, count_sql, 1, (const char *const *) &source->ended_since);
 }
 
+/* Reads of the table of tasks by other sessions, as statistics count them. */
+static PGresult *
+look_at_scans(Source *source)
+{
+	return session_ask(source->session, scans_sql, 0, NULL);
+}
+
+static void
+refuse_readers(const char *before, const PGresult *now)
+{
+	if (strcmp(before, show_value(now, 0, "scans")) != 0)
+		ctl_fail(CTL_REFUSED, "other sessions read table tw_task: nodes of TwTasks still run?\n"
+				 "detail: Sessions of this database: %s\n"
+				 "hint: stop all nodes first; --watch 0s does not look", show_text(now, 0, "sessions"));
+}
+
 void
 source_watch(Source *source, int64 us)
 {
+	int64		end = loop_now_us(NULL) + us;
 	PGresult   *before;
-	PGresult   *after;
 
 	if (us == 0)
 		return;
-	before = session_ask(source->session, scans_sql, 0, NULL);
+	before = look_at_scans(source);
 	if (show_value(before, 0, "scans") == NULL)
-		fputs("twtasks-import: cannot tell whether nodes of TwTasks still run: tw_task is not a table of this database\n", stderr);
-	else
 	{
-		(void) poll(NULL, 0, (int) (us / 1000));
-		after = session_ask(source->session, scans_sql, 0, NULL);
-		if (strcmp(show_value(before, 0, "scans"), show_value(after, 0, "scans")) != 0)
-			ctl_fail(CTL_REFUSED, "other sessions read table tw_task: nodes of TwTasks still run?\n"
-					 "detail: Sessions of this database: %s\n"
-					 "hint: stop all nodes first; --watch 0s does not look", show_text(after, 0, "sessions"));
-		PQclear(after);
+		fputs("twtasks-import: cannot tell whether nodes of TwTasks still run: tw_task is not a table of this database\n", stderr);
+		end = 0;
+	}
+	for (int64 left; (left = end - loop_now_us(NULL)) > 0;)
+	{
+		PGresult   *now;
+
+		(void) poll(NULL, 0, (int) (Min(left, WATCH_STEP_US) / 1000) + 1);
+		now = look_at_scans(source);
+		refuse_readers(show_value(before, 0, "scans"), now);
+		PQclear(now);
 	}
 	PQclear(before);
 }
