@@ -60,6 +60,24 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.is_same_task(wanted, found)
+ *
+ *		Whether two versions of a task agree in all that no version may change.  The
+ *		policy of a type may have cleared the data of a task that is DONE.
+ */
+CREATE FUNCTION twtasks_internal.is_same_task(wanted twtasks.task, found twtasks.task)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN ROW(found.type, found.sub_type, found.key, found.created, found.context)
+		IS NOT DISTINCT FROM ROW(wanted.type, wanted.sub_type, wanted.key, wanted.created, wanted.context)
+		AND (ROW(found.data, found.payload) IS NOT DISTINCT FROM ROW(wanted.data, wanted.payload)
+			 OR found.status = 'DONE' AND found.data IS NULL AND found.payload IS NULL);
+END $$;
+
+/*
  * twtasks.compare_import(tasks, processing)
  *
  *		Compares tasks of TwTasks with what is here.  For twtasks-import.
@@ -71,7 +89,9 @@ END $$;
  *		one row per task, in the order given
  *		id
  *		status		the status that it should have here
- *		result		'same', 'moved' (it has a later version here), 'missing',
+ *		result		'same', 'moved' (it has a later version here, and is the same task: its
+ *					type, sub_type, key, created and context are equal, and its data too,
+ *					unless it is DONE without any), 'missing',
  *					'gone' (it is missing, and an import has added it), 'differs', or 'refused' (it does not fit, or another task here
  *					has its key)
  *		source		a hash of the task as it should be
@@ -105,7 +125,8 @@ BEGIN
 			source := twtasks_internal.digest(wanted);
 			target := CASE WHEN found.id IS NOT NULL THEN twtasks_internal.digest(found) END;
 			result := CASE WHEN target IS NULL THEN 'missing' WHEN target = source THEN 'same'
-						   WHEN found.version > wanted.version THEN 'moved' ELSE 'differs' END;
+						   WHEN found.version > wanted.version AND twtasks_internal.is_same_task(wanted, found) THEN 'moved'
+						   ELSE 'differs' END;
 			IF result = 'missing' AND EXISTS (SELECT FROM twtasks.unique_key k WHERE k.key = wanted.key AND k.task_id <> wanted.id) THEN
 				result := 'refused';
 			ELSIF result = 'missing' AND EXISTS (SELECT FROM twtasks.imported i WHERE i.id = wanted.id)

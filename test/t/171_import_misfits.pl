@@ -5,6 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use Compress::Zlib ();
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Original;
@@ -17,7 +18,7 @@ my $original = TwTasks::Original->create($node, 80);
 my $here = 'SELECT count(*) FROM twtasks.tasks';
 my ($out, $err);
 
-$node->value('CREATE ROLE migrator LOGIN IN ROLE twtasks_viewer');
+$node->value('CREATE ROLE migrator LOGIN');
 
 # Adds a task in WAITING to the source, with its bytes of data in a format.
 my $number = 0;
@@ -26,7 +27,7 @@ sub misfit
 {
 	my (%has) = @_;
 	my $id = sprintf '00000000-0000-4000-8000-%012d', ++$number;
-	my %column = (type => 'FITS', sub_type => undef, status => 'WAITING', version => 0, tries => 0, format => 0, data => 'fits', context => undef, next => 'now', %has);
+	my %column = (type => 'FITS', sub_type => undef, status => 'WAITING', version => 0, tries => 0, format => 0, data => 'fits', context => undef, context_format => 0, next => 'now', %has);
 	my $text = sub { defined $_[0] ? "'" . ($_[0] =~ s/'/''/gr) . "'" : 'NULL' };
 
 	$original->value(sprintf <<'SQL', $text->($id), map({ $text->($column{$_}) } qw(type sub_type status next)), $column{tries}, $column{version});
@@ -35,17 +36,41 @@ sub misfit
 SQL
 	my $bytes = $column{bytes} // "convert_to(" . $text->($column{data}) . ", 'UTF8')";
 
-	$original->value("INSERT INTO tw_task_data VALUES ('$id', $column{format}, $bytes, 0, " . (defined $column{context} ? "convert_to('$column{context}', 'UTF8')" : 'NULL') . ')');
+	my $context = $column{context_bytes} // (defined $column{context} ? "convert_to('$column{context}', 'UTF8')" : 'NULL');
+
+	$original->value("INSERT INTO tw_task_data VALUES ('$id', $column{format}, $bytes, $column{context_format}, $context)");
 	$original->value("INSERT INTO unique_tw_task_key VALUES ('$id', $number, " . $text->($has{key}) . ')') if defined $has{key};
 	return $id;
 }
 
 # ---- who may ----
 
-($out, $err) = $original->ends(1, ['--dry-run'], 'a role without rights is refused', 'migrator');
-like($err, qr/permission denied for function import_tasks\nhint: this needs the rights of twtasks_owner/, 'and learns what it needs');
-$node->value('GRANT EXECUTE ON FUNCTION twtasks.import_tasks, twtasks.compare_import, twtasks.begin_import, twtasks.end_import TO migrator');
-$original->ends(0, ['--dry-run'], 'the functions may be granted to another role', 'migrator');
+my %granted = (
+	'USAGE ON SCHEMA twtasks' => $node,
+	'SELECT ON twtasks.nodes' => $node,
+	(map { ("EXECUTE ON FUNCTION twtasks.$_" => $node) } qw(begin_import import_tasks compare_import end_import)),
+	'USAGE ON SCHEMA tables' => $original,
+	(map { ("SELECT ON tables.$_" => $original) } qw(tw_task tw_task_data unique_tw_task_key)));
+my @as_migrator = ('--schema', 'tables', '--ended', 0);
+
+$original->value('CREATE SCHEMA tables');
+$original->value("ALTER TABLE $_ SET SCHEMA tables") foreach qw(tw_task tw_task_data unique_tw_task_key);
+($out, $err) = $original->ends(1, [ @as_migrator, '--dry-run' ], 'a role without rights is refused', 'migrator');
+like($err, qr/lacks rights in the target: USAGE ON SCHEMA twtasks, SELECT ON twtasks.nodes, EXECUTE [^\n]*import_tasks, .*\nhint: grant them/,
+	'and learns at once what it needs');
+$granted{$_}->value("GRANT $_ TO migrator") foreach keys %granted;
+$original->ends(0, [ @as_migrator, '--dry-run' ], 'the rights of docs/migrating.md are enough', 'migrator');
+foreach my $right (sort keys %granted)
+{
+	$granted{$right}->value("REVOKE $right FROM migrator");
+	($out, $err) = $original->ends(1, [ @as_migrator, '--dry-run' ], "not without $right", 'migrator');
+	like($err, qr/lacks rights in the (?:source|target): \Q$right\E\n/, 'which the message names');
+	$granted{$right}->value("GRANT $right TO migrator");
+}
+$original->ends(0, [ @as_migrator, '--name', 'migrator' ], 'the same rights are enough to import', 'migrator');
+is($node->value($here), $original->value(q{SELECT count(*) FROM tables.tw_task WHERE status NOT IN ('DONE', 'FAILED', 'CANCELLED')}), 'all tasks are here');
+$node->value('TRUNCATE twtasks.task, twtasks.unique_key, twtasks.imported, twtasks.import');
+$original->value("ALTER TABLE tables.$_ SET SCHEMA public") foreach qw(tw_task tw_task_data unique_tw_task_key);
 ($out, $err) = $original->ends(3, [ '--dry-run', '--schema', 'elsewhere' ], 'tables that are not there are an error');
 like($err, qr/^twtasks-import: relation "tw_task" does not exist\nhint: --schema names/, 'which says what to do');
 ($out, $err) = $original->ends(2, [ '--to', 'dbname=postgres password=secret' ], 'a password in the arguments is refused');
@@ -56,7 +81,18 @@ like($err, qr/twtasks\.keep_finished/, 'which the message explains');
 
 # ---- misfits ----
 
+# Data and a context that are small when packed, and together too large for a message.
+my $packed = q{'\x} . unpack('H*', Compress::Zlib::memGzip('x' x 70_000_000)) . q{'};
+my $sum = misfit(format => 1, bytes => $packed, context_format => 1, context_bytes => $packed);
+
+($out, $err) = $original->ends(1, ['--dry-run'], 'data and a context are too large together');
+like($out, qr/^refused $sum [^\n]*: it is too large when unpacked$/m, 'the task is named, and the run goes on');
+like($err, qr/^twtasks-import: 1 tasks do not fit/m, 'to its end');
+$original->value("DELETE FROM tw_task WHERE id = '$sum'");
+
 my %why = (
+	misfit(context_bytes => q{convert_to(repeat(' ', 130000000), 'UTF8')}) => qr/it is too large for a message/,
+	misfit(sub_type => 's' x 1_100_000) => qr/it is too large for a message/,
 	misfit(type => 'two words') => qr/invalid type: "two words"/,
 	misfit(type => 'T' x 121) => qr/invalid type/,
 	misfit(sub_type => 's' x 251) => qr/invalid sub_type/,
@@ -90,7 +126,7 @@ foreach my $arguments ([ '--dry-run', @json ], \@json)
 	like($out, qr/^refused $_ \S+ [^\n]*: $why{$_}/m, "$_ is named, with the reason") foreach sort keys %why;
 	is(scalar(() = $out =~ /^refused /mg), scalar keys %why, 'and no other');
 }
-like($err, qr/23 tasks do not fit, so none was imported/, 'nothing is imported beside them');
+like($err, qr/25 tasks do not fit, so none was imported/, 'nothing is imported beside them');
 is($node->value($here), 1, 'indeed nothing');
 
 # ---- others at work ----
@@ -118,17 +154,32 @@ is($node->value(q{SELECT result FROM twtasks.add_task('DATA|fits', key => 'data'
 
 my @rest = (@json, '--skip-misfits', '--processing', 'retry', '--ended', 0);
 
-foreach my $change (q{payload = 'xx'}, q{priority = priority + 1}, q{key = 'x'}, q{next_event_time = next_event_time + interval '1 microsecond'},
-	q{context = '{"a": 1}'}, q{sub_type = 'x'}, q{tries = tries + 1}, q{state_time = state_time + interval '1 ms'})
+# Changes tasks here, each in a way of its own, and finds by one run that all differ.
+sub differ
 {
-	$node->value("CREATE TABLE public.kept AS SELECT * FROM twtasks.task WHERE id = '$fits'");
-	$node->value("UPDATE twtasks.task SET $change WHERE id = '$fits'");
-	($out, $err) = $original->ends(1, \@rest, "a difference is found: $change");
-	like($out, qr/^differs $fits WAITING FITS$/m, 'and its task is named');
-	like($out, qr/^WAITING .* [0-9a-f]{64} <> [0-9a-f]{64}$/m, 'and both hashes');
-	$node->value("DELETE FROM twtasks.task WHERE id = '$fits'");
+	my ($name, %change) = @_;
+	my $ids = join ', ', map { "'$_'" } keys %change;
+
+	$node->value("CREATE TABLE public.kept AS SELECT * FROM twtasks.task WHERE id IN ($ids)");
+	$node->value("UPDATE twtasks.task SET $change{$_} WHERE id = '$_'") foreach keys %change;
+	($out, $err) = $original->ends(1, \@rest, $name);
+	like($out, qr/^differs $_ WAITING FITS$/m, "a task is named: $change{$_}") foreach sort keys %change;
+	is(scalar(() = $out =~ /^differs /mg), scalar keys %change, 'and no other');
+	like($out, qr/^WAITING .* [0-9a-f]{64} <> [0-9a-f]{64}$/m, 'both hashes are shown');
+	$node->value("DELETE FROM twtasks.task WHERE id IN ($ids)");
 	$node->value('INSERT INTO twtasks.task SELECT * FROM public.kept; DROP TABLE public.kept');
+	return;
 }
+
+my %change = map { (misfit() => $_) } (
+	q{payload = 'xx'}, q{priority = priority + 1}, q{key = 'x'}, q{next_event_time = next_event_time + interval '1 microsecond'},
+	q{context = '{"a": 1}'}, q{sub_type = 'x'}, q{tries = tries + 1}, q{state_time = state_time + interval '1 ms'});
+my %moved = map { (misfit() => $_) } (
+	q{type = 'OTHER'}, q{sub_type = 'x'}, q{key = 'x'}, q{created = created + interval '1 ms'}, q{context = '{"a": 1}'},
+	q{payload = 'xx'}, q{payload = NULL}, q{data = '1'});
+
+$original->ends(0, \@rest, 'more tasks are imported');
+differ('differences are found', %change);
 $original->value("UPDATE tw_task SET version = version + 1 WHERE id = '$fits'");
 ($out) = $original->ends(1, \@rest, 'a task that has changed in the source is a difference');
 like($out, qr/^differs $fits WAITING FITS$/m, 'it is named');
@@ -139,11 +190,19 @@ $original->value("UPDATE tw_task SET version = version - 1 WHERE id = '$fits'");
 $node->value("SELECT twtasks.hold_task('$fits')");
 ($out) = $original->ends(0, \@rest, 'a task that has gone on here is no difference');
 like($out, qr/^WAITING +\d+ +\d+ +1  /m, 'it is counted');
+$node->value("SELECT twtasks.hold_task('$_')") foreach keys %moved;
+differ('a later version with another content is a difference', %moved);
 $node->value("WITH d AS (DELETE FROM twtasks.task WHERE id = '$data') DELETE FROM twtasks.unique_key WHERE task_id = '$data'");
 ($out) = $original->ends(1, \@rest, 'a task that was done and deleted since is for a person to judge');
 like($out, qr/^1 tasks are gone, or were left out/m, 'the import counts it');
 like($out, qr/^gone $data WAITING DATA\|fits$/m, 'and names it');
 is($node->value("SELECT count(*) FROM twtasks.tasks WHERE id = '$data'"), 0, 'and does not add it again');
+my $all = $node->value('SELECT sum(hashtext(t::text)), count(*) FROM twtasks.task t');
+
+($out) = $original->ends(1, [ @rest, '--name', 'another' ], 'nor does an import of another name add it');
+like($out, qr/^gone $data WAITING DATA\|fits$/m, 'which names it too');
+unlike($out, qr/^[A-Z]+ +\d+ +[1-9]\d* +\d+ +\d+  \S/m, 'and adds no other task twice');
+is($node->value('SELECT sum(hashtext(t::text)), count(*) FROM twtasks.task t'), $all, 'all tasks stay as they are');
 $original->value("DELETE FROM tw_task WHERE id = '$data'");
 my $later = misfit();
 

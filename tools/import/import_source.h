@@ -5,8 +5,8 @@
  *
  *		to: course.c
  *
- * A page has at most PAGE_TASKS tasks and about PAGE_BYTES of packed data, in the order
- * of ids.  Each page is a transaction of its own: the tables do not change while no
+ * A page has at most 500 tasks, in the order of ids, and 4 MB of packed data, contexts
+ * and texts beside its last task.  Each page is a transaction of its own: the tables do not change while no
  * node runs, and if they do, a later reading shall see that.
  *
  *-------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 
 #include "tools/ctl_end.h"
 #include "tools/ctl_show.h"
+#include "tools/import/rights.h"
 #include "tools/import/target.h"
 
 struct Target
@@ -32,6 +33,15 @@ static const char handled_sql[] =
 " AND (n.types IS NULL OR EXISTS (SELECT FROM unnest(n.types) p(pattern)"
 " WHERE p.pattern = t.type OR right(p.pattern, 1) = '*' AND starts_with(t.type, left(p.pattern, -1))))";
 
+static const char rights_sql[] =
+"SELECT 'USAGE ON SCHEMA twtasks' AS lacks FROM pg_namespace"
+" WHERE nspname = 'twtasks' AND NOT has_schema_privilege(oid, 'USAGE')"
+" UNION ALL SELECT 'SELECT ON twtasks.' || relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace"
+" WHERE nspname = 'twtasks' AND relname = 'nodes' AND NOT has_table_privilege(c.oid, 'SELECT')"
+" UNION ALL SELECT 'EXECUTE ON FUNCTION twtasks.' || proname FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace"
+" WHERE nspname = 'twtasks' AND proname IN ('begin_import', 'import_tasks', 'compare_import', 'end_import')"
+" AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1 DESC";
+
 static const char begin_sql[] = "SELECT twtasks.begin_import($1, $2::integer) AS is_verified";
 static const char end_sql[] = "SELECT twtasks.end_import($1)";
 
@@ -41,6 +51,7 @@ target_open(const SessionOptions *options, const char *name, const char *process
 	Target	   *target = palloc0(sizeof(Target));
 
 	target->session = session_open(options);
+	rights_check(target->session, "target", rights_sql, NULL);
 	target->name = name;
 	target->processing = processing;
 	return target;

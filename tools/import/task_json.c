@@ -12,12 +12,6 @@
 #include "tools/import/task_json.h"
 #include "tools/import/unpack.h"
 
-/*
- * In hexadecimal digits it must fit a string of jsonb, of 256 MB; no task may be
- * larger than 128 MB.
- */
-#define UNPACKED_MAX ((size_t) 120 * 1024 * 1024)
-
 /* Data that TwTasks writes for a task with a context and no data. */
 #define NO_DATA "\xc2\xae"
 
@@ -51,12 +45,22 @@ append_bytes(StringInfo out, const char *name, const StringInfoData *bytes)
 	appendStringInfoChar(out, '"');
 }
 
-/* Unpacks the bytes in a column, if there are any. */
-static const char *
-unpack_column(const PGresult *page, int row, const char *column, const char *format, StringInfo out)
+/* A column with packed bytes, and the one with the number of their format. */
+typedef struct Column
 {
-	const char *text = show_value(page, row, column);
-	const char *number = show_value(page, row, format);
+	const char *bytes;
+	const char *format;
+} Column;
+
+static const Column data_column = {"data", "data_format"};
+static const Column context_column = {"context", "context_format"};
+
+/* Unpacks the bytes in a column, if there are any, up to a limit. */
+static const char *
+unpack_column(const PGresult *page, int row, const Column *column, size_t limit, StringInfo out)
+{
+	const char *text = show_value(page, row, column->bytes);
+	const char *number = show_value(page, row, column->format);
 	const char *fault;
 	Bytes		packed;
 	unsigned char *bytes;
@@ -67,7 +71,7 @@ unpack_column(const PGresult *page, int row, const char *column, const char *for
 	if (bytes == NULL)
 		return "memory is out";
 	packed.bytes = bytes;
-	fault = unpack(number ? (int) strtol(number, NULL, 10) : 0, packed, UNPACKED_MAX, out);
+	fault = unpack(number ? (int) strtol(number, NULL, 10) : 0, packed, limit, out);
 	PQfreemem(bytes);
 	return fault;
 }
@@ -126,11 +130,13 @@ task_json(StringInfo out, const PGresult *page, int row, const Patterns *json)
 	StringInfoData context;
 	const char *fault;
 
+	if (strcmp(show_value(page, row, "too_large"), "t") == 0)
+		return "it is too large for a message";
 	initStringInfo(&data);
 	initStringInfo(&context);
-	fault = unpack_column(page, row, "data", "data_format", &data);
+	fault = unpack_column(page, row, &data_column, TASK_BYTES_MAX, &data);
 	if (fault == NULL)
-		fault = unpack_column(page, row, "context", "context_format", &context);
+		fault = unpack_column(page, row, &context_column, TASK_BYTES_MAX - data.len, &context);
 	if (fault == NULL)
 	{
 		append_task(out, page, row, json);

@@ -58,13 +58,13 @@ sub value
 	return $self->session->query($sql);
 }
 
-# The command line of an import; a role of the target may be named.
+# The command line of an import; a role of both databases may be named.
 sub command
 {
 	my ($self, $arguments, $role) = @_;
-	my $to = $self->{node}->connstr('postgres') . ($role ? " user=$role" : '');
+	my $user = $role ? " user=$role" : '';
 
-	return [ program(), '--from', $self->connstr, '--to', $to, '--name', 'original', '--watch', '0s', @$arguments ];
+	return [ program(), '--from', $self->connstr . $user, '--to', $self->{node}->connstr('postgres') . $user, '--name', 'original', '--watch', '0s', @$arguments ];
 }
 
 # Runs an import.  Returns exit status, output and messages.
