@@ -1,5 +1,5 @@
 # 170_import.pl -- twtasks-import copies 4,000 tasks of the original byte for byte,
-# although it is killed in the middle, and a repeated run adds nothing.
+# although runs are interrupted at each point, and a repeated run adds nothing.
 
 use strict;
 use warnings FATAL => 'all';
@@ -68,33 +68,104 @@ like($out, qr/^status +tasks +new +here +refused +type\n(?:CANCELLED|DONE)/, 'it
 is($node->value($here), 0, 'it stores nothing');
 is($node->value('SELECT count(*) FROM twtasks.import'), 0, 'nor that an import has begun');
 
-# ---- killed in the middle ----
+# ---- interrupted ----
 
-# Another session holds a key that the import needs.
-my $place = int($tasks * 2 / 3);
-my $held = $original->value("SELECT key FROM unique_tw_task_key JOIN tw_task ON id = task_id WHERE $taken ORDER BY id OFFSET $place / 4 LIMIT 1");
+my ($in, $said) = ('', '');
+my $taken_count = $original->value("SELECT count(*) FROM tw_task WHERE $taken");
 my $holder = TwTasks::Session->new($node->connstr('postgres'));
 
-$holder->query(qq{BEGIN; INSERT INTO twtasks.unique_key (task_id, key) VALUES (gen_random_uuid(), '$held')});
-my ($in, $said) = ('', '');
-my $run = IPC::Run::start($original->command([]), '<', \$in, '>', \$said, '2>', \$said);
+# The sessions of an import that wait for a lock.
+my $waiting = q{FROM pg_stat_activity WHERE query ~ 'twtasks\.(import_tasks|end_import)' AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'};
 
-my $importing = q{FROM pg_stat_activity WHERE query ~ 'FROM twtasks.import_tasks' AND pid <> pg_backend_pid() AND state = 'active'};
+# Another session holds a key that the import needs, of the task at this place.
+sub hold_key_at
+{
+	my ($part) = @_;
+	my $place = int($taken_count * $part);
+	my $key = $original->value("SELECT key FROM unique_tw_task_key JOIN tw_task ON id = task_id WHERE $taken AND id >=
+		(SELECT id FROM tw_task WHERE $taken ORDER BY id OFFSET $place LIMIT 1) ORDER BY id LIMIT 1");
 
-wait_ok(sub { $node->value("SELECT count(*) $importing AND wait_event_type = 'Lock'") == 1 },
-	'an import waits for a key that another transaction holds');
-$run->kill_kill(grace => 0);
-eval { $run->finish };
-wait_ok(sub { $node->value("SELECT count(pg_terminate_backend(pid)) $importing") == 0 }, 'the server ends the session of the killed import');
-my $middle = $node->value($here);
+	$holder->query(qq{BEGIN; INSERT INTO twtasks.unique_key (task_id, key) VALUES (gen_random_uuid(), '$key')});
+	return;
+}
 
-cmp_ok($middle, '>', 0, 'the killed import has committed batches');
-cmp_ok($middle, '<', $original->value("SELECT count(*) FROM tw_task WHERE $taken"), 'and not all of them');
+# Starts an import, and waits until it waits.
+sub start_import
+{
+	my ($name) = @_;
+	my $run = IPC::Run::start($original->command([ '--timeout', '600s' ]), '<', \$in, '>', \$said, '2>', \$said);
+
+	wait_ok(sub { $node->value("SELECT count(*) $waiting") == 1 }, $name);
+	return $run;
+}
+
+# The session of a killed import ends, and has committed nothing more.
+sub kill_import
+{
+	my ($run) = @_;
+
+	$run->kill_kill(grace => 0);
+	eval { $run->finish };
+	wait_ok(sub { $node->value("SELECT count(pg_terminate_backend(pid)) $waiting") == 0 }, 'the server ends the session of the killed import');
+	return;
+}
+
+# So many tasks are here now, which are more than before and not all.
+my $middle = 0;
+
+sub goes_on
+{
+	my $now = $node->value($here);
+
+	cmp_ok($now, '>', $middle, 'the import has committed batches');
+	cmp_ok($now, '<', $taken_count, 'and not all of them');
+	$middle = $now;
+	return;
+}
+
+hold_key_at(1 / 4);
+my $run = start_import('an import waits for a key that another transaction holds');
+
+kill_import($run);
+goes_on();
 $holder->query('ROLLBACK');
+
+hold_key_at(1 / 2);
+$run = start_import('a repeated one waits for a later key');
+is($node->value("SELECT count(pg_terminate_backend(pid)) $waiting"), 1, 'its connection is cut');
+$run->finish;
+is($run->result, 3, 'it ends as without a database');
+like($said, qr/^(?:twtasks-import: )?(?:terminating connection|lost the connection)/m, 'and says so');
+goes_on();
+$holder->query('ROLLBACK');
+
+hold_key_at(3 / 4);
+$run = start_import('the next waits for a later key still');
+$node->stop('immediate');
+$run->finish;
+isnt($run->result, 0, 'it ends when the server crashes');
+$node->start;
+delete $original->{session};
+$holder = TwTasks::Session->new($node->connstr('postgres'));
+goes_on();
+
+# The note that everything is equal is the last statement.  Its row is locked while the
+# import still waits for a key.
+hold_key_at(0.99);
+$run = start_import('one more waits at the last tasks');
+my $locker = TwTasks::Session->new($node->connstr('postgres'));
+
+$locker->query('BEGIN; SELECT FROM twtasks.import FOR UPDATE');
+$holder->query('ROLLBACK');
+wait_ok(sub { $node->value("SELECT count(*) $waiting AND query ~ 'end_import'") == 1 }, 'then it waits to note that all is equal');
+kill_import($run);
+$locker->query('ROLLBACK');
+is($node->value('SELECT count(*) FROM twtasks.import WHERE verified IS NOT NULL'), 0, 'no run was noted as complete');
+is($node->value($here), $taken_count, 'although all tasks are here');
 
 # ---- to the end ----
 
-($out) = $original->ends(0, [], 'a repeated import goes on to the end');
+($out) = $original->ends(0, [], 'a repeated import comes to its end');
 like($out, qr/^\d+ tasks have a priority that is not within 0 to 9/m, 'it counts priorities that it changes');
 like($out, qr/^ERROR +(\d+) +\1 +0  [0-9a-f]{64}$/m, 'it shows the hash of each status');
 
