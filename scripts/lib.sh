@@ -134,6 +134,30 @@ prove_alone()
 	return 1
 }
 
+# The Go that helpers/go needs, at least.
+go_wanted()
+{
+	sed -n 's/^go //p' "$root/helpers/go/go.mod"
+}
+
+# Whether this machine has such a Go.
+has_go()
+{
+	local found
+
+	found=$(GOTOOLCHAIN=local go version 2>/dev/null | sed 's/^go version go\([0-9.]*\).*/\1/') && [ -n "$found" ] &&
+		printf '%s\n' "$(go_wanted)" "$found" | sort -VC
+}
+
+# Whether Debian's golang-go is such a Go: Debian 12 has 1.19.
+debian_has_go()
+{
+	local found
+
+	found=$(apt-cache show --no-all-versions golang-go 2>/dev/null | sed -n 's/^Version: 2:\([0-9.]*\).*/\1/p') && [ -n "$found" ] &&
+		printf '%s\n' "$(go_wanted | cut -d . -f 1,2)" "$found" | sort -VC
+}
+
 # free_ports NUMBER -- prints so many, in one line
 free_ports()
 {

@@ -26,16 +26,16 @@ use TwTasks::Sidecar;
 use TwTasks::Wait;
 use TwTasks::Web;
 
-# The directory of packages that scripts/helper-packages has fetched; skips the test
-# without them.
+# The directory of packages that scripts/helper-packages has fetched.  Skips the test only
+# where that script allows it.
 sub packages
 {
 	my ($name) = @_;
-	my $packages = ($ENV{TWT_HELPERS} // '') . "/$name";
+	my $packages = ($ENV{TWT_HELPERS} // die "scripts/check fetches the packages\n") . "/$name";
 
 	return $packages if -d $packages;
-	my $why = -e "$packages.log" ? PostgreSQL::Test::Utils::slurp_file("$packages.log") : 'scripts/check fetches them';
-	plan skip_all => 'no packages for the helper: ' . ((split /\n/, $why)[-1] // '');
+	plan skip_all => (split /\n/, PostgreSQL::Test::Utils::slurp_file("$packages.skip"))[-1] if -e "$packages.skip";
+	die "no packages for the helper:\n" . PostgreSQL::Test::Utils::slurp_file("$packages.log");
 }
 
 # Files of the clone, by absolute paths: the sidecar starts workers elsewhere.
