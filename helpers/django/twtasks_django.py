@@ -112,5 +112,4 @@ def run(given):
 if __name__ == "__main__":
     import django
 
-    django.setup()
-    twtasks.work()
+    twtasks.work(django.setup)

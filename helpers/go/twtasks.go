@@ -1,4 +1,4 @@
-// Package twtasks adds tasks in a transaction of pgx (this file), and runs them under twtasksd (work.go).
+// Package twtasks adds tasks in a transaction of pgx.  Its package work runs them under twtasksd.
 package twtasks
 
 import (

@@ -96,12 +96,13 @@ def _outcome(given):
     return {"result": "done"}
 
 
-def work():
-    """Runs one task after the other, until its input ends.  After TERM it ends the task that runs, and no other."""
+def work(load=lambda: None):
+    """Calls load(), then runs one task after the other until its input ends, or after TERM until the task has ended."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # print() goes to stderr, and so to the log
     tasks = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # so that a child reads no tasks
+    load()
     is_told_to_end = []
 
     def answer(given, **members):
@@ -120,7 +121,7 @@ def work():
     for line in iter(tasks.readline, b""):
         given = json.loads(line) if line.endswith(b"\n") else {}
         if "id" in given and is_told_to_end:
-            answer(given, result="release")
+            answer(given, result="release", retry_in=1)
         elif "id" in given:
             answer(given, started=True)
             answer(given, **_outcome(given))

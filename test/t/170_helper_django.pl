@@ -17,7 +17,7 @@ my $helper = TwTasks::Helper->start(
 	has_all => 0);
 
 $helper->stranger_ok('django|os.getcwd', '[[], {}]');
-$helper->claims_ok("$code/twtasks_django.py");
+$helper->claims_ok;
 
 my ($ride) = $helper->added_by_call(undef, 'ride', 'ride');
 my ($failed) = $helper->added_by_call(undef, 'add', 'fail for ever');

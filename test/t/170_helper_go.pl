@@ -12,8 +12,9 @@ my $program = "$ENV{TWT_HELPERS}/shop";
 my ($code) = TwTasks::Helper::paths('helpers/go');
 
 -x $program or die "the application could not be built:\n" . PostgreSQL::Test::Utils::slurp_file("$packages.log");
-my $helper = TwTasks::Helper->start(argv => [$program], types => ['DELIVER']);
+note((split /\n/, PostgreSQL::Test::Utils::slurp_file("$packages.log"))[0]);
+my $helper = TwTasks::Helper->start(argv => [$program], types => ['DELIVER'], is_concurrent => 1, unheard => ['start']);
 
-$helper->claims_ok("$code/twtasks.go", "$code/work.go");
+$helper->claims_ok;
 
 done_testing();

@@ -11,8 +11,10 @@ my ($code, $application) = TwTasks::Helper::paths('helpers/node', 'test/helpers/
 my $helper = TwTasks::Helper->start(
 	argv => [ '/usr/bin/node', $application ],
 	env => { SHOP_PACKAGES => $packages },
-	types => ['DELIVER|*']);
+	types => ['DELIVER|*'],
+	is_concurrent => 1,
+	unheard => ['start']);
 
-$helper->claims_ok("$code/index.js");
+$helper->claims_ok;
 
 done_testing();

@@ -15,7 +15,7 @@ my $helper = TwTasks::Helper->start(
 	env => { PYTHONPATH => "$code:$packages" },
 	types => ['DELIVER']);
 
-$helper->claims_ok("$code/twtasks.py");
+$helper->claims_ok;
 $helper->lasts_ok('fail and quit');
 
 done_testing();

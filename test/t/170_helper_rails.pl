@@ -16,7 +16,7 @@ my $helper = TwTasks::Helper->start(
 
 $helper->stranger_ok('rails|Other', '{"job_class": "Shop::DeliverJob", "arguments": ["stranger"]}');
 is($helper->deliveries('stranger'), '', '... and does not run');
-$helper->claims_ok("$code/twtasks.rb");
+$helper->claims_ok;
 $helper->lasts_ok('fail and quit', 'fail in bytes');
 
 done_testing();

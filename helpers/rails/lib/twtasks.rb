@@ -2,8 +2,8 @@
 
 # twtasks as an adapter of ActiveJob: config.active_job.queue_adapter = :twtasks
 #
-# A job is added in the transaction that is open on ActiveRecord::Base.  "rails runner Twtasks.work" is the worker,
-# whose handler in the file of twtasksd has types: ["rails|*"].
+# A job is added in the transaction that is open on ActiveRecord::Base.  The worker, whose handler in the file of twtasksd
+# has types: ["rails|*"], is "ruby -rtwtasks -e 'Twtasks.work { require "./config/environment" }'".
 
 require "active_job"
 require "active_record"
@@ -42,8 +42,11 @@ end
 
 module Twtasks
   # Runs one job after the other, until its input ends.  After TERM it ends the job that runs, and no other.
+  # A block loads the application: what it prints then goes to the log.
   def self.work
-    Worker.new($stdin).run
+    worker = Worker.new($stdin)
+    yield if block_given?
+    worker.run
   end
 
   class Worker
@@ -78,7 +81,7 @@ module Twtasks
 
     def take(task)
       return unless task["id"]
-      return answer(task, result: "release") if told_to_end?(0)
+      return answer(task, result: "release", retry_in: 1) if told_to_end?(0)
 
       answer(task, started: true)
       answer(task, **outcome(task))

@@ -1,8 +1,11 @@
 """Settings of the application that tests helpers/django."""
 
 import os
+import sys
 from urllib.parse import urlsplit
 
+if sys.argv[1:] == ["work"]:
+    print("noise of a start", flush=True)
 _url = urlsplit(os.environ["DATABASE_URL"])
 
 SECRET_KEY = "of a test"

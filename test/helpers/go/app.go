@@ -9,6 +9,7 @@ import (
 	"log"
 	"math"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"twtasks"
+	"twtasks/work"
 )
 
 var errNoBike = errors.New("no bike")
@@ -33,7 +35,7 @@ func (s shop) deliver(ctx context.Context, task twtasks.Task) error {
 	if err := json.Unmarshal(task.Data, &given); err != nil {
 		return twtasks.Answer{"result": "error", "message": err.Error()}
 	}
-	if _, err := s.pool.Exec(ctx, "INSERT INTO deliveries VALUES ($1, $2)", given.Name, task.Tries); err != nil {
+	if _, err := s.pool.Exec(ctx, "INSERT INTO deliveries VALUES ($1, $2, $3)", given.Name, task.Tries, os.Getpid()); err != nil {
 		return err
 	}
 	if _, err := s.pool.Exec(ctx, "SELECT pg_advisory_xact_lock_shared(1)"); err != nil {
@@ -41,6 +43,12 @@ func (s shop) deliver(ctx context.Context, task twtasks.Task) error {
 	}
 	if strings.HasPrefix(given.Name, "fail") && task.Tries == 1 {
 		panic("no van")
+	}
+	if given.Name == "noise" {
+		fmt.Println("noise of a handler")
+		child := exec.Command("echo", "noise of a child")
+		child.Stdout = os.Stdout
+		return child.Run()
 	}
 	if given.Name == "odd" {
 		return twtasks.Answer{"result": "retry", "context": map[string]any{"price": math.Inf(1)}}
@@ -103,7 +111,7 @@ func main() {
 	s := shop{pool}
 	handlers := twtasks.Handlers{"DELIVER": s.deliver}
 	if os.Args[1] == "work" {
-		handlers.Work()
+		work.Work(handlers)
 		return
 	}
 	for _, name := range os.Args[2:] {

@@ -1,6 +1,7 @@
 // An application with the helper for Node: TwTasks/Helper.pm says what it is told.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { add, Answer, run, testing, work } from "../../../helpers/node/index.js";
 
@@ -9,9 +10,13 @@ const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
 const handlers = {
   "DELIVER|*": () => assert.fail("another handler names the type exactly"),
   "DELIVER|BIKE": async (task) => {
-    await pool.query("INSERT INTO deliveries VALUES ($1, $2)", [task.data.name, task.tries]);
+    await pool.query("INSERT INTO deliveries VALUES ($1, $2, $3)", [task.data.name, task.tries, process.pid]);
     await pool.query("SELECT pg_advisory_xact_lock_shared(1)");
     if (task.data.name.startsWith("fail") && task.tries === 1) throw new Error("no van");
+    if (task.data.name === "noise") {
+      console.log("noise of a handler");
+      assert.equal(spawnSync("echo", ["noise of a child"], { stdio: ["ignore", "inherit", "inherit"] }).status, 0);
+    }
     if (task.data.name === "odd") throw new Answer("retry", "", { context: { price: 1n } });
   },
 };

@@ -47,20 +47,22 @@ def order(connection, name, **options):
 @twtasks.task("DELIVER")
 def deliver(task):
     with psycopg.connect(URL, autocommit=True) as connection:
-        connection.execute("INSERT INTO deliveries VALUES (%s, %s)", [task.data["name"], task.tries])
+        connection.execute("INSERT INTO deliveries VALUES (%s, %s, %s)", [task.data["name"], task.tries, os.getpid()])
         connection.execute("SELECT pg_advisory_xact_lock_shared(1)")
     if task.data["name"].startswith("fail") and task.tries == 1:
         raise (SystemExit if task.data["name"] == "fail and quit" else ValueError)("no van")
     if task.data["name"] == "child":
         assert subprocess.check_output(["readlink", "/proc/self/fd/0"]) == b"/dev/null\n"
+    if task.data["name"] == "noise":
+        print("noise of a handler", flush=True)
+        subprocess.run(["echo", "noise of a child"], check=True)
     if task.data["name"] == "odd":
         raise twtasks.Answer("retry", context={"at": datetime.now()})
 
 
 def main(way, word, *names):
     if word == "work":
-        print("the worker runs")  # goes to the log
-        twtasks.work()
+        twtasks.work(lambda: print("noise of a start", flush=True))
     for name in names:
         with contextlib.suppress(ZeroDivisionError), globals()[f"{way}_transaction"]() as connection:
             if word == "add":

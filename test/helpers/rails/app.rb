@@ -19,9 +19,13 @@ end
 module Shop
   class DeliverJob < ActiveJob::Base
     def perform(name)
-      Delivery.insert!({ name: name, try: executions })
+      Delivery.insert!({ name: name, try: executions, pid: Process.pid })
       ActiveRecord::Base.connection.execute("SELECT pg_advisory_xact_lock_shared(1)")
       raise "stdin" if name == "child" && `readlink /proc/self/fd/0` != "/dev/null\n"
+      if name == "noise"
+        puts "noise of a handler"
+        system("echo noise of a child", exception: true)
+      end
       return unless name.start_with?("fail") && executions == 1
 
       raise NotImplementedError, "no van \xff" if name == "fail in bytes"
@@ -48,4 +52,4 @@ names.each do |name|
   else raise word
   end
 end
-Twtasks.work if word == "work"
+Twtasks.work { puts "noise of a start" } if word == "work"

@@ -20,6 +20,7 @@ import org.springframework.transaction.annotation.Transactional;
 import twtasks.Twtasks;
 import twtasks.Twtasks.Task;
 import twtasks.Twtasks.TaskHandler;
+import twtasks.Worker;
 
 /** An application with the helper for Spring: TwTasks/Helper.pm says what it is told. */
 @Configuration
@@ -38,11 +39,15 @@ public class App {
 
         /** Is a method of a proxy, since another one is transactional. */
         @TaskHandler("DELIVER")
-        public void deliver(Task task) {
+        public void deliver(Task task) throws IOException, InterruptedException {
             String name = task.data().get("name").asText();
-            database.update("INSERT INTO deliveries VALUES (?, ?)", name, task.tries());
+            database.update("INSERT INTO deliveries VALUES (?, ?, ?)", name, task.tries(), ProcessHandle.current().pid());
             database.execute("SELECT pg_advisory_xact_lock_shared(1)");
             if (name.startsWith("fail") && task.tries() == 1) throw new IllegalStateException("no van");
+            if (name.equals("noise")) {
+                System.out.println("noise of a handler");
+                new ProcessBuilder("echo", "noise of a child").inheritIO().start().waitFor();
+            }
             if (name.equals("odd")) throw new Twtasks.Answer(Map.of("result", "retry", "context", new Object()));
         }
 
@@ -98,11 +103,19 @@ public class App {
         tasks.testing(null);
     }
 
+    static ApplicationContext noisyStart() {
+        System.out.println("noise of a start");
+        return new AnnotationConfigApplicationContext(App.class);
+    }
+
     public static void main(String[] arguments) throws Throwable {
+        if (arguments[0].equals("work")) {
+            Worker.work(App::noisyStart);
+            System.exit(0);
+        }
         try (var context = new AnnotationConfigApplicationContext(App.class)) {
             Shop shop = context.getBean(Shop.class);
             Twtasks tasks = context.getBean(Twtasks.class);
-            if (arguments[0].equals("work")) tasks.work();
             for (String name : List.of(arguments).subList(1, arguments.length)) {
                 switch (arguments[0]) {
                     case "add" -> shop.order(name, Map.of(), false);

@@ -2,9 +2,11 @@
 # language, test/helpers/NAME, with a real sidecar.
 #
 # The application is told what to do by arguments:
-#	work				is a worker: the handler of a task with {"name": ...} notes name and
-#						try in "deliveries", takes the lock 1 shared, and fails in the first
-#						try if the name begins with "fail"; "odd": it answers what JSON cannot say
+#	work				is a worker: the handler of a task with {"name": ...} notes name, try and
+#						pid in "deliveries", takes the lock 1 shared, and fails in the first
+#						try if the name begins with "fail"; "odd": it answers what JSON cannot say;
+#						"noise": it prints "noise of a handler", and has a child that prints "noise of
+#						a child".  It prints "noise of a start", if the helper loads the application
 #	add NAME...			for each name a transaction: inserts it into "orders" and adds a task
 #	rollback NAME...	the same, and the transaction fails
 #	options NAME...		the same as add, with priority 2 for the database, to run in 2100, and with
@@ -50,6 +52,8 @@ sub paths
 #	env => { more variables of the application }
 #	types => of its tasks, in the sidecar's configuration
 #	has_all => whether tasks have keys and payloads, and handlers have answers of their own
+#	is_concurrent => whether the worker runs several tasks at once
+#	unheard => kinds of noise that the helper cannot send to the log: "start", "child"
 sub start
 {
 	my ($class, %options) = @_;
@@ -61,7 +65,7 @@ sub start
 	$node->safe_psql('postgres', <<'SQL');
 	CREATE ROLE shop LOGIN IN ROLE twtasks_producer;
 	CREATE TABLE orders (name text PRIMARY KEY);
-	CREATE TABLE deliveries (name text, try int, role name DEFAULT current_user);
+	CREATE TABLE deliveries (name text, try int, pid int, role name DEFAULT current_user);
 	GRANT SELECT, INSERT ON orders, deliveries TO shop;
 SQL
 	$self->{sidecar} = $self->start_sidecar('a');
@@ -81,7 +85,8 @@ sub start_sidecar
 				types => $self->{types},
 				worker => [ $self->argv($self->{ways}[0], 'work') ],
 				env_file => $file,
-				prefetch => 4,
+				prefetch => 16,
+				timeout => '1h',
 				retry => { delay => '100ms', max_tries => 3 }
 			}
 		]);
@@ -119,6 +124,14 @@ sub deliveries
 	my ($self, $name) = @_;
 
 	return $self->value("SELECT coalesce(string_agg(try || ' ' || role, ', ' ORDER BY try), '') FROM deliveries WHERE name = '$name'");
+}
+
+# The process that ran a delivery.
+sub pid_of
+{
+	my ($self, $name) = @_;
+
+	return $self->value("SELECT string_agg(pid::text, ' ') FROM deliveries WHERE name = '$name'");
 }
 
 sub orders
@@ -246,30 +259,55 @@ sub test_mode_ok
 	return;
 }
 
-# Until its gate is open, the worker stands in the middle of a task; others are in its pipe.
+# Until its gate is open, the worker stands in the middle of a task; it has read others in
+# one go, or runs them too.
 sub while_it_works
 {
 	my ($self, $name, $do) = @_;
 	my $gate = $self->{node}->session;
 
 	$gate->query('SELECT pg_advisory_lock(1)');
-	my @ids = $self->added_by_call($self->{ways}[0], 'add', "$name 1");
+	my ($pid) = $self->{sidecar}->programs;
+	kill STOP => $pid;
+	my @ids = $self->added_by_call($self->{ways}[0], 'add', map { "$name $_" } 1 .. 3);
+	wait_for(sub { !grep { $self->state($_) ne 'PROCESSING 1' } @ids }, 'grab of the tasks');
+	kill CONT => $pid;
 	wait_for(sub { $self->deliveries("$name 1") }, 'start of the task');
-	push @ids, $self->added_by_call($self->{ways}[0], 'add', "$name 2", "$name 3");
-	wait_for(sub { !grep { $self->state($_) ne 'PROCESSING 1' } @ids }, 'grab of the others');
 	$do->();
 	$gate->query('SELECT pg_advisory_unlock(1)');
 	return @ids;
 }
 
+# Only a worker that is told to end gives back tasks that it was given.
+sub given_back_ok
+{
+	my ($self, @ids) = @_;
+
+	wait_ok(sub { $self->value("SELECT bool_and(version >= 3) FROM twtasks.tasks WHERE id IN ('" . join("', '", @ids) . "')") eq 't' },
+		'... tasks that come later are given back while others run');
+	return;
+}
+
+# A worker may notice TERM a little later, when it has begun the next task.
 sub term_ok
 {
 	my ($self) = @_;
 	my $sidecar = $self->{sidecar};
 	my ($pid) = $sidecar->programs;
-	my @ids = $self->while_it_works('TERM', sub { kill TERM => $pid });
+	my @late;
+	my @ids = $self->while_it_works(
+		'TERM',
+		sub {
+			kill TERM => $pid;
+			@late = $self->added_by_call($self->{ways}[0], 'add', map { "late $_" } 1 .. 5);
+			$self->given_back_ok(@late) if $self->{is_concurrent};
+		});
 
-	$self->wait_until_done_ok(1, 'after TERM for the worker all tasks are done, each in one try', @ids);
+	$self->wait_until_done_ok(1, 'after TERM for the worker all tasks are done, each in one try', @ids, @late);
+	is($self->deliveries($_), '1 shop', "... $_ has run once") foreach 'TERM 1', 'TERM 2', 'TERM 3', map { "late $_" } 1 .. 5;
+	is($self->pid_of('TERM 1'), $pid, '... the task that ran has ended where it ran');
+	isnt($self->pid_of('TERM 3'), $pid, '... another process has run what it had read, but not begun') if !$self->{is_concurrent};
+	isnt($self->pid_of('late 5'), $pid, '... and what came later');
 	wait_ok(sub { !TwTasks::Sidecar::is_running($pid) }, '... and the worker has exited');
 	unlike($sidecar->log, qr/broke the protocol|was killed|KILL/, '... in order');
 	@ids = $self->while_it_works('stop', sub { $sidecar->signal('TERM'); $sidecar->wait_for_log(qr/stopping: /) });
@@ -280,23 +318,25 @@ sub term_ok
 	return;
 }
 
-# The code that a user can read in one go: blank lines do not count.
-sub size_ok
+# The prints of the application go to the log, not between the answers.
+sub noise_ok
 {
-	my ($self, @files) = @_;
+	my ($self) = @_;
+	my $sidecar = $self->{sidecar};
+	my ($pid) = $sidecar->programs;
+	my %is_unheard = map { $_ => 1 } @{ $self->{unheard} || [] };
 
-	foreach my $file (@files)
-	{
-		my $lines = grep { /\S/ } split /\n/, PostgreSQL::Test::Utils::slurp_file($file);
-
-		cmp_ok($lines, '<=', 100, ($file =~ s{.*/}{}r) . ' has at most 100 lines');
-	}
+	$self->wait_until_done_ok(1, 'a task that prints is done', $self->added_by_call($self->{ways}[0], 'add', 'noise'));
+	is($self->deliveries('noise'), '1 shop', '... once');
+	is(join(' ', $sidecar->programs), $pid, '... and its worker goes on');
+	$sidecar->wait_for_log(qr/noise of a $_/) foreach grep { !$is_unheard{$_} } 'start', 'handler', 'child';
+	unlike($sidecar->log, qr/broke the protocol|ignores a line/, '... without a word among the answers');
 	return;
 }
 
 sub claims_ok
 {
-	my ($self, @files) = @_;
+	my ($self) = @_;
 
 	foreach my $way (@{ $self->{ways} })
 	{
@@ -306,8 +346,8 @@ sub claims_ok
 	}
 	$self->retry_ok;
 	$self->odd_answer_ok if $self->{has_all};
+	$self->noise_ok;
 	$self->term_ok;
-	$self->size_ok(@files);
 	return;
 }
 
