@@ -144,7 +144,7 @@ CLANG_CFLAGS = -Wno-unknown-warning-option -Wno-ignored-optimization-argument \
 SHLIB_LINK = -Wl,--version-script=src/exports.map
 SHLIB_PREREQS = src/exports.map
 
-EXTRA_CLEAN = $(OBJS:.o=.d) $(VERSION_H) $(CONTRACTS) $(wildcard sql/$(EXTENSION)--*.sql.tmp extensions/*/*.tmp) \
+EXTRA_CLEAN = $(STAMP) $(OBJS:.o=.d) $(VERSION_H) $(CONTRACTS) $(wildcard sql/$(EXTENSION)--*.sql.tmp extensions/*/*.tmp) \
 	results output_iso log regression.diffs regression.out
 
 # No bitcode: installing needs no clang, and calls into a server function are
@@ -154,7 +154,10 @@ override with_llvm = no
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS): | $(VERSION_H)
+TOLD = $(VERSION): $(CC) $(CPPFLAGS) $(CFLAGS) $(CFLAGS_SL) $(LDFLAGS) $(LDFLAGS_SL)
+include lib/stamp.mk
+
+$(OBJS): $(STAMP) | $(VERSION_H)
 -include $(OBJS:.o=.d)
 
 $(VERSION_H): $(EXTENSION).control

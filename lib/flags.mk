@@ -26,21 +26,31 @@ HARDENING := -fPIE -fstack-protector-strong \
 	$(call usable,-fstack-clash-protection) $(call usable,-fcf-protection)
 
 # Headers of others are system headers: warnings are about our own code.
-override CPPFLAGS += -iquote $(TOP)/lib -iquote $(TOP)/src -iquote $(TOP)/ \
+OUR_CPPFLAGS := -iquote $(TOP)/lib -iquote $(TOP)/src -iquote $(TOP)/ \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(PACKAGES))) \
 	-D_GNU_SOURCE $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2) \
 	$(if $(ASSERTS),-DUSE_ASSERT_CHECKING)
 
 # The last two are what the server's headers are written for.
-override CFLAGS += -std=gnu11 $(WARNINGS) $(HARDENING) \
+OUR_CFLAGS := -std=gnu11 $(WARNINGS) $(HARDENING) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer) \
 	-fno-strict-aliasing -fwrapv
-override LDFLAGS += -pie -Wl,--as-needed -Wl,-z,relro,-z,now,-z,noexecstack \
+OUR_LDFLAGS := -pie -Wl,--as-needed -Wl,-z,relro,-z,now,-z,noexecstack \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
 LIBS := $(PG_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lcrypto -lm
 
 .PHONY: flags
 flags:
-	@echo '$(CPPFLAGS) $(CFLAGS)'
+	@echo '$(CPPFLAGS) $(OUR_CPPFLAGS) $(CFLAGS) $(OUR_CFLAGS)'
+
+# Makefiles below us see the caller's variables as they were given.
+LINK = $(CC) $(CFLAGS) $(OUR_CFLAGS) $(LDFLAGS) $(OUR_LDFLAGS)
+COMPILE = $(CC) $(CPPFLAGS) $(OUR_CPPFLAGS) $(CFLAGS) $(OUR_CFLAGS) -MMD -MP
+SERVER := $(shell $(PG_CONFIG) --version)
+TOLD = $(SERVER): $(COMPILE) $(LINK) $(LIBS)
+include $(TOP)/lib/stamp.mk
+
+%.o: %.c $(STAMP)
+	$(COMPILE) -c $< -o $@

@@ -2,6 +2,5 @@
 
 PARTS = $(TOP)/lib/libtwtasks.a
 
-.PHONY: force
 $(PARTS): force
 	@$(MAKE) --no-print-directory -C $(TOP)/lib all

@@ -21,12 +21,9 @@ OBJS += worker_fault.o				# ... and what is wrong with it
 all: $(NAME)
 
 $(NAME): $(OBJS) $(PARTS)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(LINK) $^ $(LIBS) -o $@
 
 vpath %.c ../lib ../curl
-
-%.o: %.c
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(OBJS): | $(PARTS)
 -include $(OBJS:.o=.d)
@@ -40,4 +37,4 @@ uninstall:
 	rm -f '$(DESTDIR)$(PREFIX)/bin/$(NAME)' '$(MANUAL)'
 
 clean:
-	rm -f $(NAME) $(OBJS) $(OBJS:.o=.d)
+	rm -f $(NAME) $(STAMP) $(OBJS) $(OBJS:.o=.d)
