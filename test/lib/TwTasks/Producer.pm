@@ -16,6 +16,8 @@ use Time::HiRes qw(time);
 use TwTasks::Session;
 use TwTasks::Wait;
 
+my $producers = 0;
+
 # Adds tasks of these types in turn, some of them in transactions that are
 # rolled back, until stop() is called.
 sub start
@@ -32,6 +34,7 @@ sub start_at_rate
 	my $directory = PostgreSQL::Test::Utils::tempdir();
 	my $self = bless {
 		rate => $rate,
+		first => 1e9 * $producers++,	# the first of its ids, which are its own
 		path => "$directory/record",
 		connstr => $node->connstr('postgres') . ' user=producer',
 		types => \@types
@@ -57,7 +60,7 @@ sub note
 sub add
 {
 	my ($self, $session, $n) = @_;
-	my $id = sprintf '00000000-0000-4000-8000-%012d', $n;
+	my $id = sprintf '00000000-0000-4000-8000-%012d', $self->{first} + $n;
 	my $type = $self->{types}[ $n % @{ $self->{types} } ];
 	my $end = $n % 10 == 0 ? 'ROLLBACK' : 'COMMIT';
 
