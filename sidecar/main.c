@@ -17,6 +17,7 @@
 #include "config/config.h"
 #include "check/config_check.h"
 #include "process/reaper.h"
+#include "process/supervisor.h"
 #include "execute/runner.h"
 #include "options/config_file.h"
 #include "sidecar.h"
@@ -48,7 +49,7 @@ static const char usage[] =
 "             replace worker processes, one after the other\n"
 "\n"
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
-"4 no event loop.\n";
+"4 no event loop, or the kernel is too old.\n";
 
 static void
 on_stop(void *arg)
@@ -86,6 +87,11 @@ run(const char *config_path, Config *config)
 	program_prepare();
 	sdnotify_init();
 	log_line(TWT_LOG_INFO, "main", "twtasksd %s starting", TWT_VERSION);
+	if (!supervisor_is_possible())
+	{
+		log_line(TWT_LOG_FATAL, "main", "this kernel is too old: Linux 5.4 or newer is needed");
+		return EXIT_NO_RESOURCES;
+	}
 	program.loop = loop_new();
 	if (program.loop == NULL)
 	{

@@ -20,6 +20,7 @@
 #include "common/version.h"
 #include "options/config_file.h"
 #include "process/reaper.h"
+#include "process/supervisor.h"
 #include "web/api/api.h"
 #include "web/api/openapi.h"
 #include "web/http.h"
@@ -76,7 +77,7 @@ static const char usage[] =
 "  HUP        read FILE and the tokens again; if FILE is wrong, go on with the old one\n"
 "\n"
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
-"4 no event loop.\n";
+"4 no event loop, or the kernel is too old.\n";
 
 /* Log lines carry the machine's name, to tell several instances apart. */
 static void
@@ -230,6 +231,11 @@ run(Web *web)
 	program_raise_descriptors();
 	sdnotify_init();
 	log_line(TWT_LOG_INFO, "main", "twtasks-web %s starting", TWT_VERSION);
+	if (!supervisor_is_possible())
+	{
+		log_line(TWT_LOG_FATAL, "main", "this kernel is too old: Linux 5.4 or newer is needed");
+		return EXIT_NO_RESOURCES;
+	}
 	web->loop = loop_new();
 	if (web->loop == NULL)
 	{

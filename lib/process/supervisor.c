@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -137,12 +138,13 @@ supervisor_start(Supervisor *supervisor, const ChildPlan *plan, const char *dire
 
 /*
  * The C library has pidfd_send_signal() since glibc 2.36 only.  valgrind does not
- * know it, so kill() replaces it there.
+ * know it, and some sandboxes refuse it, so kill() replaces it there.  The process
+ * is not reaped yet, so its id is not another one's.
  */
 static void
 send_signal(const Supervisor *supervisor, int signo)
 {
-	if (syscall(SYS_pidfd_send_signal, supervisor->pidfd, signo, NULL, 0) != 0 && errno == ENOSYS)
+	if (syscall(SYS_pidfd_send_signal, supervisor->pidfd, signo, NULL, 0) != 0 && (errno == ENOSYS || errno == EPERM))
 		kill(supervisor->pid, signo);
 }
 
@@ -161,6 +163,15 @@ supervisor_kill(const Supervisor *supervisor)
 }
 
 /* ---- end ---- */
+
+/* No such descriptor is open: only a kernel without P_PIDFD calls that invalid. */
+bool
+supervisor_is_possible(void)
+{
+	siginfo_t	info;
+
+	return waitid(P_PIDFD, INT_MAX, &info, WEXITED | WNOHANG) == 0 || errno != EINVAL;
+}
 
 /* The kernel gives us what a supervisor had that was killed. */
 bool

@@ -33,6 +33,12 @@ typedef struct Supervisor
 	bool		has_ended;		/* it has reported the end of the program */
 } Supervisor;
 
+/*
+ * Whether the kernel lets a process wait for a child by a descriptor, as Linux does
+ * since 5.4.  Without that no child may be started: its end would not be seen.
+ */
+extern bool supervisor_is_possible(void) MUSTCHECK;
+
 /* The name of the command stays the caller's. */
 extern void supervisor_init(Supervisor *supervisor, const char *command);
 

@@ -42,29 +42,49 @@ new_path(const pg_uuid_t *cookie)
 					DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(cookie))));
 }
 
-/*
- * Reads the features that tell the file from a copy; false when there is no
- * file.
- */
 static bool
-identify(const char *path, Marker *marker)
+identify_by_statx(const char *path, Marker *marker)
 {
 	struct statx status;
 
 	if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
 				STATX_INO | STATX_BTIME, &status) != 0)
-	{
-		if (errno == ENOENT)
-			return false;
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not stat file \"%s\": %m", path)));
-	}
+		return false;
 	marker->inode = (int64) status.stx_ino;
-	marker->birth = 0;
 	if (status.stx_mask & STATX_BTIME)
 		marker->birth = status.stx_btime.tv_sec * INT64CONST(1000000000) + status.stx_btime.tv_nsec;
 	return true;
+}
+
+/* Without a time of birth. */
+static bool
+identify_by_stat(const char *path, Marker *marker)
+{
+	struct stat status;
+
+	if (fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	marker->inode = (int64) status.st_ino;
+	return true;
+}
+
+/*
+ * Reads the features that tell the file from a copy; false when there is no
+ * file.  A kernel before 4.11 and some sandboxes refuse statx().
+ */
+static bool
+identify(const char *path, Marker *marker)
+{
+	marker->birth = 0;
+	if (identify_by_statx(path, marker))
+		return true;
+	if ((errno == ENOSYS || errno == EPERM) && identify_by_stat(path, marker))
+		return true;
+	if (errno != ENOENT)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", path)));
+	return false;
 }
 
 /*

@@ -28,7 +28,8 @@ typedef struct Marker
 {
 	pg_uuid_t	cookie;
 	int64		inode;
-	int64		birth;			/* 0: the file system does not tell */
+	int64		birth;			/* 0: the file system or the kernel does not
+								 * tell */
 } Marker;
 
 typedef enum MarkerState
