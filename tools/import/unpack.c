@@ -99,7 +99,7 @@ unzstd(Bytes packed, size_t limit, StringInfo out)
 
 	if (stream == NULL)
 		return "zstd could not be started";
-	fault = packed.len == 0 ? "the zstd stream is cut" : zstd_all(stream, packed, limit, out);
+	fault = zstd_all(stream, packed, limit, out);
 	(void) ZSTD_freeDStream(stream);
 	return fault;
 }
