@@ -44,8 +44,9 @@ COMMENT ON VIEW twtasks.kind_machines IS 'The machines of all kinds: which answe
  *		many that are undecided, so warnings ask for the oldest ones.
  *
  * Parameters
- *		most			for each reason of another table, and among so many of the oldest
- *						undecided identifiers of each kind; NULL: all
+ *		most			reads at most so many of the oldest undecided identifiers of each
+ *						kind, of their tasks in the queue, and of the tasks of all types in
+ *						ERROR or HELD and waiting; NULL: all
  */
 CREATE FUNCTION twtasks_internal.still_outcomes(
 	most bigint, OUT kind text, OUT identifier text, OUT broken text, OUT hint text)
@@ -63,6 +64,17 @@ AS $$
 		UNION ALL
 		SELECT (SELECT o.kind FROM twtasks.outcome o WHERE o.decided IS NULL AND o.kind > n.kind ORDER BY o.kind LIMIT 1)
 		FROM named n WHERE n.kind IS NOT NULL),
+	oldest AS MATERIALIZED (
+		SELECT o.kind, o.identifier, o.step, o.problem, o.repeats, o.spent, o.fault, o.expires, o.answer IS NOT NULL AS has_answer, o.task
+		FROM named n
+		CROSS JOIN LATERAL (
+			SELECT u.* FROM twtasks.outcome u WHERE u.kind = n.kind AND u.decided IS NULL ORDER BY u.started LIMIT most) o),
+	given_up AS (
+		SELECT g.id FROM twtasks.task g
+		WHERE NOT g.queued AND g.next_event_time = 'infinity' AND g.status IN ('ERROR', 'HELD') LIMIT most),
+	unheard AS MATERIALIZED (
+		SELECT k.name FROM twtasks.kind k
+		WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) IS DISTINCT FROM 'twtasks_internal.end_steps'),
 	-- No index has the types of tasks that are not queued: a step that waits is seen once it is due soon.
 	live AS (
 		SELECT q.id
@@ -72,6 +84,7 @@ AS $$
 		SELECT w.id
 		FROM (SELECT t.id, t.type FROM twtasks.task t WHERE NOT t.queued ORDER BY t.next_event_time LIMIT most) w
 		WHERE w.type IN (SELECT k.type FROM twtasks.kind k))
+	-- OFFSET keeps the planner from beginning with tables that have many more rows.
 	(SELECT o.kind, o.identifier,
 			CASE WHEN o.decided IS NULL THEN format('what follows step "%s" fails: %s', o.step, o.problem)
 				 ELSE 'what its outcome starts fails: ' || o.problem END,
@@ -81,15 +94,15 @@ AS $$
 	(SELECT o.kind, o.identifier, format('step "%s" is %s: %s', o.step, t.status, t.error),
 			CASE t.status WHEN 'ERROR' THEN 'look at the third party, then resume_task() or fail_task() its task, or decide_by_hand()'
 				 ELSE 'a person holds its task, and may release_task() or cancel_task() it' END
-	 FROM twtasks.outcome o JOIN twtasks.task t ON t.id = o.task
+	 FROM (SELECT n.id FROM given_up n UNION SELECT y.task FROM oldest y) n
+	 CROSS JOIN LATERAL (
+		SELECT g.id, g.status, g.error, g.queued, g.next_event_time FROM twtasks.task g WHERE g.id = n.id OFFSET 0) t
+	 JOIN twtasks.outcome o ON o.task = t.id
 	 WHERE o.decided IS NULL AND o.problem IS NULL AND t.status IN ('ERROR', 'HELD') AND NOT t.queued AND t.next_event_time = 'infinity'
 	 LIMIT most)
 	UNION ALL
 	SELECT o.kind, o.identifier, r.broken, r.hint
-	FROM named n
-	CROSS JOIN LATERAL (
-		SELECT u.kind, u.identifier, u.step, u.problem, u.repeats, u.spent, u.fault, u.expires, u.answer IS NOT NULL AS has_answer, u.task
-		FROM twtasks.outcome u WHERE u.kind = n.kind AND u.decided IS NULL ORDER BY u.started LIMIT most) o
+	FROM oldest o
 	LEFT JOIN twtasks.task t ON t.id = o.task
 	LEFT JOIN twtasks.kind k ON k.name = o.kind
 	CROSS JOIN LATERAL (VALUES
@@ -109,16 +122,15 @@ AS $$
 	  AND (o.repeats >= 3 OR o.spent >= 10 OR t.id IS NULL OR t.type <> k.type OR k.name IS NULL
 		   OR o.expires < (SELECT twtasks.clock()) - interval '1 hour')
 	UNION ALL
-	SELECT k.name, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the name of its kind'
-	FROM twtasks.kind k
-	CROSS JOIN LATERAL (
-		SELECT u.identifier FROM twtasks.outcome u WHERE u.kind = k.name AND u.decided IS NULL ORDER BY u.started LIMIT most) o
-	WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) IS DISTINCT FROM 'twtasks_internal.end_steps'
+	SELECT h.name, o.identifier, 'nobody hears of the ends of its steps', 'call configure_kind() with the name of its kind'
+	FROM unheard h JOIN oldest o ON o.kind = h.name
 	UNION ALL
 	SELECT o.kind, o.identifier, 'it is decided, but a step is live', 'somebody has changed a table by hand; cancel_task() the step'
 	FROM live l
-	JOIN twtasks.attempt a ON a.task = l.id
-	JOIN twtasks.outcome o ON o.kind = a.kind AND o.identifier = a.identifier
+	CROSS JOIN LATERAL (SELECT b.kind, b.identifier FROM twtasks.attempt b WHERE b.task = l.id OFFSET 0) a
+	CROSS JOIN LATERAL (
+		SELECT d.kind, d.identifier, d.decided FROM twtasks.outcome d
+		WHERE d.kind = a.kind AND d.identifier = a.identifier OFFSET 0) o
 	WHERE o.decided IS NOT NULL AND NOT EXISTS (SELECT FROM twtasks.outcome u WHERE u.task = l.id AND u.decided IS NULL)
 $$;
 
@@ -141,11 +153,11 @@ AS $$
 	SELECT jsonb_agg(w) FROM (
 		(SELECT 'outcomes stand still' AS warning, NULL::timestamptz AS since, b.hint,
 				format('kind "%s": %s of its identifiers, such as "%s": %s', b.kind,
-					   count(*) || CASE WHEN sum(count(*)) OVER () >= 5000 OR EXISTS (
-							SELECT FROM twtasks.outcome u WHERE u.kind = b.kind AND u.decided IS NULL ORDER BY u.started OFFSET 4999 LIMIT 1)
+					   count(*) || CASE WHEN sum(count(*)) OVER () >= 2000 OR EXISTS (
+							SELECT FROM twtasks.outcome u WHERE u.kind = b.kind AND u.decided IS NULL ORDER BY u.started OFFSET 1999 LIMIT 1)
 						THEN ' or more' ELSE '' END,
 					   min(b.identifier), b.broken) AS detail
-		 FROM twtasks_internal.still_outcomes(5000) b GROUP BY b.kind, b.broken, b.hint ORDER BY count(*) DESC LIMIT most)
+		 FROM twtasks_internal.still_outcomes(2000) b GROUP BY b.kind, b.broken, b.hint ORDER BY count(*) DESC LIMIT most)
 		UNION ALL
 		(SELECT 'anomalies', min(a.seen), 'compare them with the outcomes, then close_anomalies(): see twtasks.anomalies',
 				format('kind "%s": %s of its identifiers, such as "%s": %s', a.kind, count(DISTINCT a.identifier), min(a.identifier), a.what)

@@ -32,7 +32,7 @@ export function Unknown({ params }) {
 	return (
 		<Page title="Unknown outcomes" answers={[answer]} lead="A node or a deadline was lost while these tasks ran. Nobody here knows whether their work was done: look at the other side by the id, then decide.">
 			{rows.length ? <div class="cards">{rows.map((t) => <One key={t.id} of={t} />)}</div> : <Panel><Empty>{answer.data?.total ? 'There are no more on this page.' : 'No outcome is unknown.'}</Empty></Panel>}
-			<GoOn page="unknown" params={params} cursor={answer.data?.cursor}>{number(answer.data?.total)} in all. </GoOn>
+			<GoOn page="unknown" params={params} cursor={answer.data?.cursor}>{number(answer.data?.total)}{answer.data?.total_capped ? '+' : ''} in all. </GoOn>
 		</Page>
 	);
 }
