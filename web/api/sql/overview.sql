@@ -29,7 +29,7 @@ SELECT json_build_object(
 				coalesce(sum(c.tasks) FILTER (WHERE c.status = 'PROCESSING'), 0) AS processing,
 				coalesce(sum(c.tasks) FILTER (WHERE c.status = 'ERROR'), 0) AS errors,
 				coalesce(sum(c.tasks) FILTER (WHERE c.status = 'HELD'), 0) AS held,
-				min(c.oldest) FILTER (WHERE c.status = 'SUBMITTED') AS oldest, bool_or(c.capped) AS capped, NULL AS priorities
+				min(c.oldest) FILTER (WHERE c.status = 'SUBMITTED') AS oldest, bool_or(c.capped) AS capped
 			FROM (SELECT g.bucket, g.status, sum(g.tasks) AS tasks, bool_or(g.capped) AS capped, min(g.oldest) AS oldest
 				FROM twtasks.monitor_type g GROUP BY g.bucket, g.status) c
 			GROUP BY c.bucket ORDER BY c.bucket LIMIT 200) b),
