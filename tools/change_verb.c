@@ -140,9 +140,9 @@ show_task(const Ctl *ctl, const PGresult *task, const char *action)
 }
 
 static bool
-is_changed(const char *result)
+is_as_wanted(const char *result)
 {
-	return strcmp(result, "changed") == 0 || strcmp(result, "requested") == 0;
+	return strcmp(result, "changed") == 0 || strcmp(result, "requested") == 0 || strcmp(result, "unchanged") == 0;
 }
 
 static int
@@ -169,7 +169,7 @@ change_one(const Ctl *ctl, const char *action)
 	rows = session_ask(ctl->session, single_sql(action), 5, values);
 	result = show_value(rows, 0, "result");
 	show_record(ctl, rows);
-	return result != NULL && is_changed(result) ? CTL_DONE : CTL_REFUSED;
+	return result != NULL && is_as_wanted(result) ? CTL_DONE : CTL_REFUSED;
 }
 
 /* ---- Many ---- */
@@ -312,7 +312,7 @@ finish(const Change *change, const PGresult *preview)
 	int			status = CTL_DONE;
 
 	for (int n = 0; n < change->noutcomes; n++)
-		if (!is_changed(change->outcomes[n].result))
+		if (!is_as_wanted(change->outcomes[n].result))
 			status = CTL_REFUSED;
 	if (change->ctl->is_json)
 		print_json(change, preview);

@@ -98,6 +98,7 @@ END $$;
  *		target		a hash of the task as it is here; NULL: it is not here
  *
  * Errors
+ *		22004			tasks is NULL
  *		22023			processing is not valid
  */
 CREATE FUNCTION twtasks.compare_import(
@@ -115,6 +116,9 @@ DECLARE
 	wanted twtasks.task;
 	found twtasks.task;
 BEGIN
+	IF tasks IS NULL THEN
+		RAISE EXCEPTION 'tasks must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
 	PERFORM twtasks_internal.imported_status('DONE', processing);
 	FOR given IN SELECT p.* FROM jsonb_populate_recordset(NULL::twtasks.imported_task, tasks) p LOOP
 		id := given.id;

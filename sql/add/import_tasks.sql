@@ -343,6 +343,7 @@ END $$;
  *		reason		why it was refused
  *
  * Errors
+ *		22004		name or tasks is NULL
  *		22023		tasks is no array, or processing is not valid
  *		23505		another session adds one of the tasks now
  *		55000		the import was not begun
@@ -364,6 +365,9 @@ DECLARE
 	given twtasks.imported_task;
 	verified timestamptz;
 BEGIN
+	IF name IS NULL OR tasks IS NULL THEN
+		RAISE EXCEPTION 'name and tasks must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
 	PERFORM twtasks_internal.imported_status('DONE', processing);
 	SELECT i.verified INTO verified FROM twtasks.import i WHERE i.name = import_tasks.name;
 	IF NOT FOUND AND dry_run IS NOT TRUE THEN

@@ -56,7 +56,7 @@ CREATE TYPE twtasks.message AS (
 );
 
 /* The outcome of an operator's change: 'changed', 'requested' (the handler was
- * asked to stop), or why nothing changed. */
+ * asked to stop), 'unchanged' (it is so already), or why nothing changed. */
 CREATE TYPE twtasks.change_result AS (
 	result		text,
 	version		bigint,

@@ -189,6 +189,7 @@ END $$;
  * Returns
  *		result			'changed'
  *						'requested'			its handler was asked to stop: request_cancel()
+ *						'unchanged'			it has that priority already
  *						'not_found'			no such task, live or in the history
  *						'wrong_version'		the task has changed since you looked: look again
  *						'wrong_status'		the action is not possible in its status
@@ -238,7 +239,9 @@ BEGIN
 		OR change_task.action = 'confirm' AND NOT EXISTS (SELECT FROM twtasks.unknown_outcomes u WHERE u.id = task.id) THEN
 		RETURN twtasks_internal.change_result('wrong_status', task.version, task.status);
 	END IF;
-	IF target IN ('DONE', 'FAILED', 'CANCELLED') THEN
+	IF change_task.action = 'prioritize' AND change_task.priority = task.priority THEN
+		RETURN twtasks_internal.change_result('unchanged', task.version, task.status);
+	ELSIF target IN ('DONE', 'FAILED', 'CANCELLED') THEN
 		SELECT e.status, e.became INTO target, became FROM twtasks_internal.end_by_hand(task, target, reason) e;
 	ELSIF change_task.action = 'prioritize' THEN
 		became := twtasks_internal.prioritize_by_hand(task, change_task.priority);

@@ -334,6 +334,7 @@ $$;
  *		result			'changed'; in a dry run 'would_change'
  *						'requested'	its handler was asked to stop: request_cancel(); in a dry
  *									run 'would_request'
+ *						'unchanged'	it has that priority already
  *						'busy'		another session is changing it
  *						'wrong_version', 'wrong_status', 'not_found'	another
  *									session changed it before us

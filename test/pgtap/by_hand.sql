@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(94);
+SELECT plan(97);
 SET LOCAL application_name = 'psql at night';
 
 -- Held and released: the time at which it was to run is kept.
@@ -67,6 +67,9 @@ SELECT is((SELECT jsonb_build_array(action, reason, before, after) FROM twtasks.
 	'["prioritize", "the customer waits", {"version": 0, "priority": 5}, {"version": 1, "priority": 2}]'::jsonb, 'the audit has both priorities');
 SELECT is((SELECT event || ' ' || detail FROM twtasks.life(:'task') WHERE version = 1), 'prioritize the customer waits', 'the life of the task has the change');
 SELECT is(pg_temp.grab(:'task', 0), NULL, 'a trigger with the old priority does not start it');
+SELECT is((SELECT (r.result, r.version, r.status)::text FROM twtasks.prioritize_task(:'task', 1, 2, 'again') r), '(unchanged,1,SUBMITTED)', 'the priority that it has is no change');
+SELECT is((SELECT count(*) FROM twtasks.audit WHERE task_id = :'task' AND reason = 'again'), 0::bigint, '... and the audit has none');
+SELECT is((SELECT string_agg(result, ' ') FROM twtasks.change_tasks('prioritize', 'SEND', 'again', priority => 2)), 'unchanged', '... nor is it for many');
 SELECT is(pg_temp.change('prioritize', :'task', 0), 'wrong_version', 'a change of a task that moved on is refused');
 SELECT is(pg_temp.grab(:'task', 1), 2::bigint, 'the new trigger starts it');
 SELECT is(pg_temp.change('prioritize', :'task', 2), 'wrong_status', 'a running task keeps its priority');

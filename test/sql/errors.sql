@@ -200,6 +200,10 @@ SELECT pg_temp.refused('SELECT twtasks_internal.make_partitions(-1)');
 SELECT pg_temp.refused('SELECT twtasks_internal.make_partitions(367)');
 SELECT pg_temp.refused('SELECT twtasks_internal.clean_older(''-1 day'')');
 SELECT twtasks_internal.heartbeat(0), twtasks_internal.heartbeat(-1);
+-- An import without tasks is a mistake, and not an import of none.
+SELECT pg_temp.refused('SELECT twtasks.import_tasks(''import'', NULL)');
+SELECT pg_temp.refused('SELECT twtasks.import_tasks(NULL, ''[]'')');
+SELECT pg_temp.refused('SELECT twtasks.compare_import(NULL)');
 
 -- As psql shows it.
 \set SHOW_CONTEXT never
