@@ -189,7 +189,7 @@ open_parts(Web *web)
 	open_api(web);
 	web->results = results_open(web->loop, web->config, web->http);
 	web->to_do = to_do_open(web->loop, web->config, web->http);
-	web->health = web_health_open(web->http, web->results, web->to_do);
+	web->health = web_health_open(web->http, web->results, web->to_do, web->persons);
 	web->metrics = web_metrics_open(web->loop, web->config, web->http);
 	web_metrics_add(web->metrics, write_api_counts, web);
 	web->silence = web_silence_open(web->loop, web->config);

@@ -176,9 +176,16 @@ persons_judge(const Persons *persons, const HttpRequest *request, const PersonRe
 }
 
 void
-persons_lack_role(const Persons *persons, const char *role)
+persons_lack_role(const Persons *persons, const char *role, const char *login)
 {
-	person_failures_note_role(persons->failures, role);
+	person_failures_note_role(persons->failures, role, login);
+}
+
+const char *
+persons_trouble(const Persons *persons)
+{
+	return person_failures_lack_role(persons->failures) ?
+		"the database does not allow a role; the log names the GRANT" : NULL;
 }
 
 /* ---- the whole ---- */

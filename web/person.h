@@ -49,7 +49,13 @@ extern void persons_close(Persons *persons);
 extern const Person *persons_judge(const Persons *persons, const HttpRequest *request,
 								   const PersonRefusal **refusal) MUSTCHECK;
 
-/* Logs which GRANT is missing, since the database lets us not take on the role. */
-extern void persons_lack_role(const Persons *persons, const char *role);
+/*
+ * Logs which GRANT is missing, since the database lets us not take on the role.
+ * login: the role that logged in; NULL: not known.
+ */
+extern void persons_lack_role(const Persons *persons, const char *role, const char *login);
+
+/* Whether that has happened lately, in words that anybody may read; NULL: no. */
+extern const char *persons_trouble(const Persons *persons);
 
 #endif							/* TWT_PERSON_H */

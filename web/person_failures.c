@@ -7,6 +7,9 @@
 
 #define MINUTE_US SECONDS_TO_US(60)
 
+/* A page asks again sooner, so a role that is still lacking is not forgotten. */
+#define FORGET_US SECONDS_TO_US(90)
+
 /* Addresses that are remembered; a new one replaces the one that began first. */
 #define ADDRESSES_MAX 64
 
@@ -41,6 +44,7 @@ struct PersonFailures
 	Line		headers;
 	Line		users;
 	RoleLine	roles[ROLES_MAX];
+	int64		lacked_us;		/* a role was lacking; 0: never */
 };
 
 /* ---- the log ---- */
@@ -117,16 +121,24 @@ role_line(PersonFailures *failures, const char *role)
 
 /* Another role is news at once. */
 void
-person_failures_note_role(PersonFailures *failures, const char *role)
+person_failures_note_role(PersonFailures *failures, const char *role, const char *login)
 {
 	RoleLine   *found = role_line(failures, role);
+	const char *quote = login == NULL ? "" : "\"";
 	int			n;
 
+	failures->lacked_us = loop_now_us(failures->loop);
 	if (!is_due(failures, &found->line, &n))
 		return;
 	snprintf(found->role, sizeof(found->role), "%s", role);
 	log_line(TWT_LOG_ERROR, "person", "twtasks-web may not act as the role \"%s\" of the database;"
-			 " GRANT \"%s\" TO its own role", role, role);
+			 " GRANT \"%s\" TO %s%s%s", role, role, quote, login == NULL ? "its own role" : login, quote);
+}
+
+bool
+person_failures_lack_role(const PersonFailures *failures)
+{
+	return failures->lacked_us != 0 && loop_now_us(failures->loop) - failures->lacked_us < FORGET_US;
 }
 
 /* ---- limits ---- */

@@ -35,7 +35,11 @@ extern void person_failures_note_header(PersonFailures *failures, const HttpPeer
 /* A system user has no entry. */
 extern void person_failures_note_user(PersonFailures *failures, const HttpPeer *peer);
 
-/* The database does not let us take on the role. */
-extern void person_failures_note_role(PersonFailures *failures, const char *role);
+/* The database does not let us take on the role.  login: see persons_lack_role(). */
+extern void person_failures_note_role(PersonFailures *failures, const char *role,
+									  const char *login);
+
+/* Whether that has happened in the last 90 seconds. */
+extern bool person_failures_lack_role(const PersonFailures *failures);
 
 #endif							/* TWT_PERSON_FAILURES_H */

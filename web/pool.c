@@ -285,6 +285,15 @@ pool_is_up(const Pool *pool)
 	return false;
 }
 
+const char *
+pool_login(const Pool *pool)
+{
+	for (int i = 0; i < pool->nsessions; i++)
+		if (pg_is_up(pool->sessions[i].pg))
+			return pg_login(pool->sessions[i].pg);
+	return NULL;
+}
+
 static bool
 is_silent(const Pool *pool)
 {

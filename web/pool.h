@@ -82,6 +82,9 @@ extern void pool_close(Pool *pool);
 /* Whether a session is open. */
 extern bool pool_is_up(const Pool *pool);
 
+/* The role with which a session logged in, until the session ends; NULL: none is open. */
+extern const char *pool_login(const Pool *pool);
+
 /*
  * Why calls get no answer: the database cannot be reached, or a call has had no
  * answer for longer than a statement may take.  NULL: they do, or there are none.

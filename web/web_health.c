@@ -9,6 +9,7 @@ struct WebHealth
 {
 	const Results *results;
 	const ToDo *to_do;
+	const Persons *persons;
 };
 
 static void
@@ -16,11 +17,13 @@ serve_health(void *arg, HttpRequest *request)
 {
 	const WebHealth *health = arg;
 	const char *trouble = results_trouble(health->results);
+	const char *roles = persons_trouble(health->persons);
 	char	   *json;
 
 	if (trouble == NULL)
 		trouble = to_do_trouble(health->to_do);
-	json = psprintf("{\"status\":\"%s\",\"version\":\"" TWT_VERSION "\"}\n", trouble != NULL ? trouble : "ok");
+	json = psprintf("{\"status\":\"%s\",\"roles\":\"%s\",\"version\":\"" TWT_VERSION "\"}\n",
+					trouble != NULL ? trouble : "ok", roles != NULL ? roles : "ok");
 	http_answer(request, trouble != NULL ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK, json);
 	pfree(json);
 }
@@ -30,12 +33,13 @@ static const HttpRoute routes[] = {
 };
 
 WebHealth *
-web_health_open(Http *http, const Results *results, const ToDo *to_do)
+web_health_open(Http *http, const Results *results, const ToDo *to_do, const Persons *persons)
 {
 	WebHealth  *health = palloc0(sizeof(WebHealth));
 
 	health->results = results;
 	health->to_do = to_do;
+	health->persons = persons;
 	http_add_routes(http, routes, lengthof(routes), health);
 	return health;
 }

@@ -226,6 +226,12 @@ pg_backend_pid(const Pg *pg)
 	return pg->conn == NULL ? 0 : PQbackendPID(pg->conn);
 }
 
+const char *
+pg_login(const Pg *pg)
+{
+	return pg->conn == NULL ? NULL : PQuser(pg->conn);
+}
+
 void
 pg_on_notify(Pg *pg, PgNotifyFn fn)
 {

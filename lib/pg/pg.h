@@ -87,6 +87,9 @@ extern bool pg_is_failing(const Pg *pg);	/* the last attempt to connect
 extern int	pg_in_flight(const Pg *pg); /* calls without an answer */
 extern int	pg_backend_pid(const Pg *pg);
 
+/* The role that logged in, until the session ends; NULL: none. */
+extern const char *pg_login(const Pg *pg);
+
 extern void pg_on_notify(Pg *pg, PgNotifyFn fn);
 
 /*

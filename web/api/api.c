@@ -98,6 +98,12 @@ is_read(const ApiRoute *route)
 	return strcmp(route->method, "GET") == 0;
 }
 
+static Pool *
+pool_of(const Served *served)
+{
+	return is_read(served->route) ? served->api->reads : served->api->writes;
+}
+
 /* ---- answers ---- */
 
 static void
@@ -148,7 +154,7 @@ end_failed(Asking *asking, const PGresult *result, const char *why)
 	if (is_passing)
 		problem = problem_of("unavailable");
 	if (result == NULL)
-		persons_lack_role(served->api->persons, asking->role);
+		persons_lack_role(served->api->persons, asking->role, pool_login(pool_of(served)));
 	if (result != NULL && (problem->is_logged || is_passing))
 		trouble_failed(&served->api->trouble, loop_now_us(served->api->loop),
 					   served->route->name, result);
@@ -196,12 +202,6 @@ on_result(void *arg, PoolOutcome outcome, PGresult *result, const char *why)
 }
 
 /* ---- calls ---- */
-
-static Pool *
-pool_of(const Served *served)
-{
-	return is_read(served->route) ? served->api->reads : served->api->writes;
-}
 
 /* more: one more parameter; NULL: none. */
 static void

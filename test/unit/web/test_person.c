@@ -218,23 +218,27 @@ test_lacking_roles(void **state)
 	uint64		lines = log_lines(TWT_LOG_ERROR);
 
 	loop_time += SECONDS_TO_US(60);
+	assert_null(persons_trouble(persons));
 	for (int i = 0; i < 5; i++)
 	{
-		persons_lack_role(persons, "lacking one");
-		persons_lack_role(persons, "lacking two");
+		persons_lack_role(persons, "lacking one", NULL);
+		persons_lack_role(persons, "lacking two", NULL);
 	}
 	assert_int_equal(log_lines(TWT_LOG_ERROR) - lines, 2);
 	loop_time += SECONDS_TO_US(60);
-	persons_lack_role(persons, "lacking one");
+	persons_lack_role(persons, "lacking one", NULL);
 	assert_int_equal(log_lines(TWT_LOG_ERROR) - lines, 3);
 	for (int i = 0; i < 100; i++)
 	{
 		char	   *role = psprintf("role %d", i);
 
-		persons_lack_role(persons, role);
+		persons_lack_role(persons, role, NULL);
 		pfree(role);
 	}
 	assert_int_equal(log_lines(TWT_LOG_ERROR) - lines, 3 + 15);
+	assert_non_null(persons_trouble(persons));
+	loop_time += SECONDS_TO_US(90);
+	assert_null(persons_trouble(persons));
 }
 
 /* A reload replaces the configuration, and a token may be gone. */
