@@ -189,7 +189,7 @@ api_cache_forget(ApiCache *cache, const char *route)
 	{
 		ApiEntry   *entry = dlist_container(ApiEntry, node, iter.cur);
 
-		if (entry->is_forgotten || !is_of_route(entry, route))
+		if (!is_of_route(entry, route))
 			continue;
 		if (!entry->is_computing)
 			drop_entry(entry);

@@ -246,6 +246,31 @@ test_forgotten(void **state)
 	assert_int_equal(api_cache_counts(cache).entries, 0);
 }
 
+/* A stale answer that was forgotten goes with the computation of the next one. */
+static void
+test_forgotten_stale(void **state)
+{
+	for (int fails = 0; fails < 2; fails++)
+	{
+		HttpRequest first = {0};
+		HttpRequest second = {0};
+		ApiEntry   *entry;
+
+		settle(expect_miss("a", &first), "1");
+		now_us += FRESH_US;
+		entry = api_cache_ask(cache, "a", FRESH_US, &second);
+		assert_non_null(entry);
+		assert_string_equal(second.text, "1");
+		api_cache_forget(cache, NULL);
+		api_cache_forget(cache, NULL);
+		if (fails)
+			fail_entry(entry);
+		else
+			settle(entry, "2");
+		assert_int_equal(api_cache_counts(cache).bytes, 0);
+	}
+}
+
 int
 main(void)
 {
@@ -256,6 +281,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_problems, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_forgotten_stale, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
