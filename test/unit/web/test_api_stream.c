@@ -74,7 +74,10 @@ http_stream_send(HttpStream *stream, const char *event, const char *data)
 void
 http_stream_close(HttpStream *stream)
 {
-	((HttpRequest *) stream)->is_closed = true;
+	HttpRequest *request = (HttpRequest *) stream;
+
+	pfree(request->told.data);
+	request->is_closed = true;
 }
 
 static void
@@ -131,14 +134,20 @@ set_up(void **state)
 	return 0;
 }
 
-static int
-tear_down(void **state)
+/* While the requests of a test are still there. */
+static void
+end_streams(void)
 {
 	ApiAnswer  *problem = api_answer_problem(problem_of("unavailable"), NULL, NULL);
 
 	api_streams_fail(streams, problem);
 	api_answer_free(problem);
 	assert_int_equal(api_streams_count(streams), 0);
+}
+
+static int
+tear_down(void **state)
+{
 	api_streams_free(streams);
 	api_cache_free(cache);
 	pfree(asked);
@@ -167,6 +176,7 @@ test_told(void **state)
 	assert_int_equal(nlooks, 3);
 	take("a", "0", "1");
 	expect_told(&first, "");
+	end_streams();
 }
 
 /* An answer that is older than the change must not meet a client that was told. */
@@ -187,6 +197,7 @@ test_forgets_first(void **state)
 	take("b", "1", "0");
 	expect_told(&request, "overview changed;");
 	assert_false(has_overview);
+	end_streams();
 }
 
 /* A look that began before the stream does not know its tasks. */
@@ -205,6 +216,7 @@ test_begins_during_look(void **state)
 	pass_us(API_STREAM_LOOK_US);
 	take("a", "0", "0");
 	expect_told(&late, "overview changed;task " ONE ";");
+	end_streams();
 }
 
 static void
@@ -222,6 +234,7 @@ test_bounds(void **state)
 	take("a", "0", "0");
 	assert_int_equal(nlooks, 1);
 	assert_false(requests[1].is_closed);
+	end_streams();
 }
 
 int
