@@ -1,13 +1,8 @@
 // Every page, light and dark, wide and narrow: no violation that axe finds, no weak text in
 // a chart, nothing wider than the window, no error on the console, no other host asked.
 import { launch, open, overflow, serve, settled, tell, violations, weakTexts } from './browser.mjs';
+import { PAGES } from './pages.mjs';
 
-const ID = '00000000-0000-0000-0000-000000000001';
-const PAGES = {
-	'overview': '', 'tasks': '?page=tasks', 'a task': `?page=task&id=${ID}`, 'errors': '?page=errors', 'unknown outcomes': '?page=unknown',
-	'types': '?page=types', 'a type': '?page=type&type=PAYOUT%7CACME', 'nodes': '?page=nodes', 'schedules': '?page=schedules', 'audit': '?page=audit', 'silences': '?page=silences',
-	'streams': '?page=streams&state=all', 'kinds': '?page=kinds', 'a kind': '?page=kind&kind=transfer', 'an identifier': '?page=kind&kind=transfer&identifier=transfer-1', 'to-do': '?page=todo',
-};
 const { server, base } = await serve(process.env.TWT_WEB);
 const browser = await launch();
 
@@ -37,16 +32,7 @@ async function look([name, address]) {
 	const refused = await page.locator('.trouble').allTextContents();
 	tell(!troubles.length, `${name}: light and dark, wide and narrow`, troubles.join('\n'));
 	tell(!faults.length && !refused.length, `${name}: no error, and no other host`, [...faults, ...refused].join('\n'));
-	if (process.env.TWT_SHOTS) await shoot(page, name);
 	await context.close();
-}
-
-async function shoot(page, name) {
-	for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 360], ['dark', 360]]) {
-		await page.emulateMedia({ colorScheme: scheme });
-		await page.setViewportSize({ width, height: 800 });
-		await page.screenshot({ path: `${process.env.TWT_SHOTS}/${name.replaceAll(' ', '-')}-${scheme}-${width}.png`, fullPage: true });
-	}
 }
 
 const all = Object.entries(PAGES).filter(([name]) => !process.argv[2] || name === process.argv[2]);
