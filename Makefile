@@ -96,7 +96,7 @@ check-upgrade: install ## updates the last release under load, in each order of 
 check-containers: ## the file systems of the images without a container runtime, and a task in them
 	@scripts/check-containers
 
-check-packages: ## packages twice, lintian, and the first task in a new root of this release of Debian
+check-packages: ## packages twice, and their use in new systems of each release of Debian, with systemd
 	@scripts/check-packages
 
 check-api: ## requests that a generator makes of the API's description, for minutes

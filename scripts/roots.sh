@@ -52,6 +52,26 @@ make_root()
 	touch "$directory/made"
 }
 
+# take ROOT OTHER -- makes a root that is a copy of the other one
+take()
+{
+	rm -rf --one-file-system "${cache:?}/$1"
+	cp -a "$cache/$2" "$cache/$1"
+	cp /etc/resolv.conf /etc/hosts "$cache/$1/etc/"
+}
+
+# sources RELEASE -- this machine's repositories of Debian, for that release: a package
+# may need the server of a security update, with which it was built
+sources()
+{
+	local here
+
+	here=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	# shellcheck disable=SC2016 # apt's variables
+	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' |
+		grep -E '/debian(-security)?/? ' | sed "s/ $here/ $1/" | sort -u
+}
+
 # in_root RELEASE COMMAND... -- runs it in /twtasks there.  Its first process
 # ends with us, and all others end with that one.
 in_root()
@@ -76,4 +96,17 @@ copy_clone()
 	cp /etc/resolv.conf /etc/hosts "$cache/$1/etc/"		# names are found as here
 	tar -C "$root" --exclude=./.git --exclude=./check-output --exclude=./packages -cf - . | tar -C "$clone" --no-same-owner -xf - || return 1
 	in_root "$1" sh -c 'rm -rf /tmp/*'
+}
+
+# with_cgroups COMMAND... -- with control groups of version 2 where programs look for them;
+# mounts are the command's own
+with_cgroups()
+{
+	unshare --mount bash -euc '
+		[ -e /sys/fs/cgroup/cgroup.procs ] || {
+			umount -R /sys/fs/cgroup || true
+			mount -t cgroup2 cgroup2 /sys/fs/cgroup
+		}
+		exec "$@"
+	' with_cgroups "$@"
 }
