@@ -110,7 +110,7 @@ sub kill_import
 	return;
 }
 
-# So many tasks are here now, which are more than before and not all.
+# More tasks are here than before, and not all.
 my $middle = 0;
 
 sub goes_on
