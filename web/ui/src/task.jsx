@@ -74,7 +74,8 @@ function Life({ events, problem }) {
 	return (
 		<ol class="life">
 			{events.map((e, i) => {
-				const gap = i ? (new Date(e.at) - new Date(events[i - 1].at)) / 1000 : null;
+				// clocks of two nodes may differ
+				const gap = i ? Math.max(0, new Date(e.at) - new Date(events[i - 1].at)) / 1000 : null;
 				return (
 					<li key={i} class={tone(e)}>
 						<div class="left"><Time at={e.at} />{gap !== null && <span class="gap">+{length(gap)}</span>}</div>
