@@ -1,5 +1,6 @@
 """containers.py -- prints where compose.yaml, the configuration in containers/ and
-docs/containers.md contradict Containerfile, or each other."""
+docs/containers.md contradict Containerfile, or each other, and where .dockerignore lets in
+what .gitignore keeps out."""
 import json
 import pathlib
 import re
@@ -47,7 +48,9 @@ def service_faults(name, service, compose, images):
     if build["target"] not in images.stages:
         yield f"{name}: Containerfile has no target {build['target']}"
     for volume in service.get("volumes", ()):
-        source = volume.split(":")[0]
+        source = volume["source"] if isinstance(volume, dict) else volume.split(":")[0]
+        if "/" in source and volume["bind"]["create_host_path"]:
+            yield f"{name}: a missing {source} would become a folder"
         if not (pathlib.Path(source).is_file() if "/" in source else source in compose["volumes"]):
             yield f"{name}: there is no volume {source}"
     for secret in service["secrets"]:
@@ -66,7 +69,7 @@ def compose_faults(compose, images, config, page):
     for name, service in compose["services"].items():
         yield from service_faults(name, service, compose, images)
     for name, secret in compose["secrets"].items():
-        folder, _, file = secret["file"].rpartition("/")
+        folder, _, file = secret["file"].removeprefix("./").rpartition("/")
         if f"cd {folder}\n" not in page or f">{file}\n" not in page:
             yield f"{PAGE} does not say how to write {secret['file']}"
     sidecar = compose["services"]["sidecar"]
@@ -105,6 +108,20 @@ def page_faults(page, images):
         yield from differs(f'"{pattern}"', re.findall(pattern, page), [wanted])
 
 
+def ignore_faults():
+    """The same patterns: git finds one without a slash in each folder, a build at the root only."""
+    wanted = {".git"}
+    for line in pathlib.Path(".gitignore").read_text().splitlines():
+        if line and not line.startswith("#"):
+            sign, pattern = re.fullmatch(r"(!?)(.*?)/?", line).groups()
+            wanted.add(sign + (pattern.removeprefix("/") if "/" in pattern else f"**/{pattern}"))
+    found = set(pathlib.Path(".dockerignore").read_text().splitlines())
+    for pattern in sorted(wanted - found):
+        yield f"there is no line {pattern}, as in .gitignore"
+    for pattern in sorted(found - wanted):
+        yield f".gitignore has nothing like {pattern}"
+
+
 def main():
     images = Images()
     page = pathlib.Path(PAGE).read_text()
@@ -115,7 +132,8 @@ def main():
             (CONFIG, config_faults(images, config)),
             ("compose.yaml", compose_faults(compose, images, config, page)),
             (PAGE, deployment_faults(deployment, images, config)),
-            (PAGE, page_faults(page, images))]:
+            (PAGE, page_faults(page, images)),
+            (".dockerignore", ignore_faults())]:
         for fault in faults:
             print(f"{file}:1: {fault}")
 
