@@ -159,12 +159,21 @@ my $locker = $node->session;
 
 wait_event('a client comes back', $last, 1, 'overview', 'changed');
 $locker->query('BEGIN; LOCK TABLE twtasks.policy_audit IN ACCESS EXCLUSIVE MODE');
-wait_ok(sub { take($last) }, 'a look that fails ends the streams');
-is(($web->call('otto', 'GET', '/stream'))[0], 503, '... and the next one has its problem');
+wait_event('a look that fails is told', $last, 1, 'down', 'unavailable');
+is(($web->call('otto', 'GET', '/stream'))[0], 503, '... and one more client has its problem');
+is(count_events($last, 'down', '.*'), 1, '... it is told once');
 $locker->query('COMMIT');
-wait_ok(sub { ($web->call('otto', 'GET', '/stream'))[0] == 200 }, '... until a look succeeds');
-$last = stream('otto');
-wait_event('a client is there', $last, 1, 'overview', 'changed');
+wait_ok(sub { take($last); $last->{text} =~ /event: down\n.*event: overview\n/s }, '... and all names again after a look that succeeds');
+
+# ---- a database that hangs ----
+
+my ($sessions, @frozen) = $node->value(q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'twtasks-web read'});
+
+push @frozen, $node->freeze_backend("application_name = 'twtasks-web read' AND pid <> ALL ('{@{[ join ',', @frozen ]}}')") foreach 1 .. $sessions;
+wait_event('a look without an answer is told', $last, 2, 'down', 'unavailable');
+is(($web->call('otto', 'GET', '/stream'))[0], 503, '... and one more client has its problem at once');
+kill 'CONT', @frozen;
+wait_ok(sub { take($last); $last->{text} =~ /(?:event: down\n.*event: overview\n.*){2}/s }, '... until there is one');
 $web->signal('TERM');
 is($web->wait_for_exit, 0, 'the server ends in order beside a stream');
 ok(take($last), '... which has ended');

@@ -290,7 +290,7 @@ static void
 answer_from_memory(Served *served, HttpRequest *request, const Person *person, ApiValues *values)
 {
 	char	   *key = make_key(served, role_of(person, served->route), values);
-	ApiEntry   *entry = api_cache_ask(served->api->cache, key, served->route->cache_us, request);
+	ApiEntry   *entry = api_cache_ask(served->api->cache, key, served->route, request);
 
 	if (entry != NULL)
 		ask(served, NULL, entry, person, values);
@@ -475,8 +475,12 @@ api_write_counts(const Api *api, StringInfo out)
 void
 api_stop(Api *api)
 {
+	ApiAnswer  *problem = api_answer_problem(problem_of("unavailable"), "The server stops.", NULL);
+
 	pool_close(api->reads);
 	pool_close(api->writes);
+	api_streams_fail(api->streams, problem);
+	api_answer_free(problem);
 	api_cache_free(api->cache);
 }
 

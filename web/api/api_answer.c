@@ -31,8 +31,15 @@ api_answer_problem(const Problem *problem, const char *detail, const char *membe
 	char	   *text = problem_text(problem, detail, members);
 	ApiAnswer  *answer = new_answer(problem->status, PROBLEM_CONTENT_TYPE, text, strlen(text));
 
+	answer->problem = problem->type;
 	pfree(text);
 	return answer;
+}
+
+ApiAnswer *
+api_answer_late(void)
+{
+	return api_answer_problem(problem_of("unavailable"), "The database is silent.", NULL);
 }
 
 /* A browser asks again each time, and sends the ETag. */

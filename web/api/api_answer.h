@@ -19,6 +19,7 @@ typedef struct ApiAnswer
 {
 	int			status;
 	const char *type;			/* NULL: JSON */
+	const char *problem;		/* the type of the problem; NULL: it is none */
 	const char *cache_control;
 	char	   *etag;			/* with its quotes; NULL: none */
 	char	   *location;		/* NULL: none */
@@ -31,6 +32,9 @@ extern ApiAnswer *api_answer_of_result(const ApiRoute *route, const PGresult *re
 /* See problem_text(). */
 extern ApiAnswer *api_answer_problem(const Problem *problem, const char *detail,
 									 const char *members);
+
+/* The problem of a statement that is under way for longer than API_LATE_US. */
+extern ApiAnswer *api_answer_late(void);
 
 /* An ETag of the bytes of the body. */
 extern void api_answer_hash(ApiAnswer *answer, const char *body, size_t len);

@@ -18,11 +18,13 @@ struct ApiEntry
 	dlist_node	node;			/* in the order of settling */
 	ApiCache   *cache;
 	char	   *key;
-	int64		fresh_us;
+	const ApiRoute *route;
+	LoopTimer  *late;			/* its computation takes too long */
 	int64		settled_us;
 	ApiAnswer  *answer;			/* NULL: none yet, or a problem */
 	int64		bytes;
 	bool		is_computing;
+	bool		is_late;		/* ... for too long */
 	bool		is_forgotten;	/* its key may have another entry by now */
 	slist_head	waiting;
 };
@@ -55,6 +57,7 @@ drop_entry(ApiEntry *entry)
 	dlist_delete(&entry->node);
 	entry->cache->counts.bytes -= entry->bytes;
 	api_answer_free(entry->answer);
+	loop_timer_free(entry->late);
 	pfree(entry->key);
 	pfree(entry);
 }
@@ -68,8 +71,31 @@ api_cache_free(ApiCache *cache)
 	pfree(cache);
 }
 
+static void
+answer_waiting(ApiEntry *entry, const ApiAnswer *answer)
+{
+	while (!slist_is_empty(&entry->waiting))
+	{
+		Waiting    *waiting = slist_container(Waiting, node, slist_pop_head_node(&entry->waiting));
+
+		api_answer_send(answer, waiting->request);
+		pfree(waiting);
+	}
+}
+
+static void
+on_late(void *arg)
+{
+	ApiEntry   *entry = arg;
+	ApiAnswer  *problem = api_answer_late();
+
+	entry->is_late = true;
+	answer_waiting(entry, problem);
+	api_answer_free(problem);
+}
+
 static ApiEntry *
-entry_of(ApiCache *cache, const char *key, int64 fresh_us)
+entry_of(ApiCache *cache, const char *key, const ApiRoute *route)
 {
 	ApiEntry   *entry = map_get(cache->entries, key);
 
@@ -78,7 +104,8 @@ entry_of(ApiCache *cache, const char *key, int64 fresh_us)
 	entry = palloc0(sizeof(ApiEntry));
 	entry->cache = cache;
 	entry->key = pstrdup(key);
-	entry->fresh_us = fresh_us;
+	entry->route = route;
+	entry->late = loop_timer_new(cache->loop, on_late, entry);
 	slist_init(&entry->waiting);
 	dlist_push_tail(&cache->order, &entry->node);
 	map_set(cache->entries, entry->key, entry);
@@ -94,27 +121,49 @@ wait_for_answer(ApiEntry *entry, HttpRequest *request)
 	slist_push_head(&entry->waiting, &waiting->node);
 }
 
-ApiEntry *
-api_cache_ask(ApiCache *cache, const char *key, int64 fresh_us, HttpRequest *request)
+/* Returns false if the request has no answer yet. */
+static bool
+answer_now(const ApiEntry *entry, int64 age_us, HttpRequest *request)
 {
-	ApiEntry   *entry = entry_of(cache, key, fresh_us);
-	int64		age_us = loop_now_us(cache->loop) - entry->settled_us;
-	bool		was_computing = entry->is_computing;
+	if (entry->is_late)
+	{
+		ApiAnswer  *problem = api_answer_late();
 
-	if (entry->answer != NULL && age_us < 2 * fresh_us)
-	{
-		cache->counts.hits++;
-		api_answer_send(entry->answer, request);
-		if (age_us < fresh_us)
-			return NULL;
+		api_answer_send(problem, request);
+		api_answer_free(problem);
+		return true;
 	}
-	else
+	if (entry->answer == NULL || age_us >= 2 * entry->route->cache_us)
+		return false;
+	entry->cache->counts.hits++;
+	api_answer_send(entry->answer, request);
+	return true;
+}
+
+static void
+compute(ApiEntry *entry)
+{
+	entry->is_computing = true;
+	if (entry->route->late_us > 0)
+		loop_timer_start(entry->late, entry->route->late_us);
+}
+
+ApiEntry *
+api_cache_ask(ApiCache *cache, const char *key, const ApiRoute *route, HttpRequest *request)
+{
+	ApiEntry   *entry = entry_of(cache, key, route);
+	int64		age_us = loop_now_us(cache->loop) - entry->settled_us;
+	bool		is_fresh = entry->answer != NULL && age_us < route->cache_us;
+
+	if (!answer_now(entry, age_us, request))
 	{
-		cache->counts.joined += was_computing;
+		cache->counts.joined += entry->is_computing;
 		wait_for_answer(entry, request);
 	}
-	entry->is_computing = true;
-	return was_computing ? NULL : entry;
+	if (is_fresh || entry->is_computing)
+		return NULL;
+	compute(entry);
+	return entry;
 }
 
 /* Drops answers until the others fit, the oldest ones first. */
@@ -153,15 +202,11 @@ keep(ApiEntry *entry, ApiAnswer *answer, int64 size)
 void
 api_cache_settle(ApiEntry *entry, ApiAnswer *answer, int64 size)
 {
+	loop_timer_stop(entry->late);
 	entry->is_computing = false;
+	entry->is_late = false;
 	entry->cache->counts.computed++;
-	while (!slist_is_empty(&entry->waiting))
-	{
-		Waiting    *waiting = slist_container(Waiting, node, slist_pop_head_node(&entry->waiting));
-
-		api_answer_send(answer, waiting->request);
-		pfree(waiting);
-	}
+	answer_waiting(entry, answer);
 	if (size >= 0 && !entry->is_forgotten)
 	{
 		keep(entry, answer, size);

@@ -11,13 +11,14 @@
  *
  *	 an answer is		until it is					requests
  *	 none				computed the first time		wait for it
- *	 fresh				older than fresh_us			get it
+ *	 fresh				older than cache_us			get it
  *	 stale				older than twice that		get it, and the first one makes
  *												the caller compute the next one
  *	 old				computed anew				wait for it
  *
  * One computation of an answer is under way at a time.  Problems go to those who
- * wait, and are not kept.
+ * wait, and are not kept.  While a computation takes longer than the late_us of its
+ * route, requests get a problem, and no stale answer.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,7 +53,7 @@ extern void api_cache_free(ApiCache *cache);
  * Takes a request, which gets its answer now or later.  Returns the entry whose
  * answer the caller must compute, for api_cache_settle(); NULL: none.
  */
-extern ApiEntry *api_cache_ask(ApiCache *cache, const char *key, int64 fresh_us,
+extern ApiEntry *api_cache_ask(ApiCache *cache, const char *key, const ApiRoute *route,
 							   HttpRequest *request) MUSTCHECK;
 
 /* Takes the answer.  size: the bytes of its body; -1: it is a problem. */

@@ -36,6 +36,13 @@
 /* The most parameters of a route. */
 #define API_PARAMS_MAX 16
 
+/*
+ * A look at the database that takes longer is a sign that it hangs.  Statements of
+ * routes that read are cancelled after 2 s.  Clients ask for the first page every 2 s,
+ * and so they learn it within 5 s.
+ */
+#define API_LATE_US MS_TO_US(2500)
+
 typedef enum ApiFrom
 {
 	API_PATH,					/* the parts {name} of the path, in order */
@@ -85,6 +92,8 @@ typedef struct ApiRoute
 	const char *schema;			/* its answer, in web/api/schemas*.json; NULL:
 								 * a stream */
 	int64		cache_us;		/* one answer serves so long all who may ask */
+	int64		late_us;		/* an answer for memory that takes longer is a
+								 * problem; 0: no limit */
 
 	/*
 	 * Runs before the statement, in a transaction of its own, with the same

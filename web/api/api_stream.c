@@ -21,7 +21,7 @@ typedef struct Stream
 	HttpRequest *request;		/* NULL: it has been answered */
 	HttpStream *http;			/* NULL: not yet */
 	bool		is_looked_at;	/* its names are those of the last look */
-	bool		has_begun;		/* it has told all its names */
+	bool		has_begun;		/* it has told all its names, and is not down */
 	int			nids;
 	char		(*ids)[TASK_ID_TEXT + 1];
 } Stream;
@@ -33,8 +33,11 @@ struct ApiStreams
 	ApiStreamLook look;
 	void	   *arg;
 	LoopTimer  *timer;			/* the next look */
+	LoopTimer  *late;			/* this look takes too long */
 	int64		looked_us;		/* the last one began */
 	bool		is_looking;
+	bool		is_late;		/* ... for too long */
+	bool		is_down;		/* the last look failed, or is late */
 	dlist_head	all;
 	int			n;
 	PGresult   *last;			/* rows of the look before; NULL: none */
@@ -138,6 +141,7 @@ look(void *arg)
 	appendStringInfoChar(&array, '}');
 	streams->looked_us = loop_now_us(streams->loop);
 	streams->is_looking = true;
+	loop_timer_start(streams->late, API_LATE_US);
 	streams->look(streams->arg, array.data);
 	pfree(array.data);
 }
@@ -248,6 +252,55 @@ set_states(ApiStreams *streams, PGresult *result, Map *states)
 	streams->states = states;
 }
 
+/* ---- looks that fail ---- */
+
+static void
+tell_down(Stream *stream, const ApiAnswer *problem)
+{
+	if (stream->has_begun)
+		http_stream_send(stream->http, "down", problem->problem);
+	stream->has_begun = false;
+}
+
+/* Answers of before the failure must not hide it. */
+static void
+go_down(ApiStreams *streams, const ApiAnswer *problem)
+{
+	dlist_mutable_iter iter;
+
+	if (!streams->is_down)
+		api_cache_forget(streams->cache, NULL);
+	streams->is_down = true;
+	dlist_foreach_modify(iter, &streams->all)
+	{
+		Stream	   *stream = dlist_container(Stream, node, iter.cur);
+
+		if (stream->http == NULL)
+			end_stream(stream, problem);
+		else
+			tell_down(stream, problem);
+	}
+}
+
+static void
+on_late(void *arg)
+{
+	ApiStreams *streams = arg;
+	ApiAnswer  *problem = api_answer_late();
+
+	streams->is_late = true;
+	go_down(streams, problem);
+	api_answer_free(problem);
+}
+
+static void
+end_look(ApiStreams *streams)
+{
+	loop_timer_stop(streams->late);
+	streams->is_looking = false;
+	streams->is_late = false;
+}
+
 /* ---- the whole ---- */
 
 ApiStreams *
@@ -260,6 +313,7 @@ api_streams_new(Loop *loop, ApiCache *cache, ApiStreamLook fn, void *arg)
 	streams->look = fn;
 	streams->arg = arg;
 	streams->timer = loop_timer_new(loop, look, streams);
+	streams->late = loop_timer_new(loop, on_late, streams);
 	streams->looked_us = loop_now_us(loop) - API_STREAM_LOOK_US;
 	streams->states = map_new(0);
 	dlist_init(&streams->all);
@@ -271,6 +325,7 @@ api_streams_free(ApiStreams *streams)
 {
 	Assert(streams->n == 0);
 	loop_timer_free(streams->timer);
+	loop_timer_free(streams->late);
 	map_free(streams->states);
 	PQclear(streams->last);
 	pfree(streams);
@@ -288,7 +343,10 @@ api_streams_open(ApiStreams *streams, HttpRequest *request, const char *person, 
 	take_ids(stream, ids);
 	dlist_push_tail(&streams->all, &stream->node);
 	streams->n++;
-	want_look(streams);
+	if (streams->is_late)
+		on_late(streams);
+	else
+		want_look(streams);
 }
 
 void
@@ -297,7 +355,8 @@ api_streams_take(ApiStreams *streams, const PGresult *result)
 	PGresult   *copy = PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 	Map		   *states = states_of(copy);
 
-	streams->is_looking = false;
+	end_look(streams);
+	streams->is_down = false;
 	forget_changed(streams, states);
 	tell_all(streams, states);
 	set_states(streams, copy, states);
@@ -307,11 +366,9 @@ api_streams_take(ApiStreams *streams, const PGresult *result)
 void
 api_streams_fail(ApiStreams *streams, const ApiAnswer *problem)
 {
-	dlist_mutable_iter iter;
-
-	streams->is_looking = false;
-	dlist_foreach_modify(iter, &streams->all)
-		end_stream(dlist_container(Stream, node, iter.cur), problem);
+	end_look(streams);
+	go_down(streams, problem);
+	want_look(streams);
 }
 
 int

@@ -21,7 +21,9 @@
  * client cannot know what happened before.  An answer in memory that is older than
  * the look is forgotten before its event is sent.
  *
- * A failed look ends all streams, and clients that wait for one get its problem.
+ * A look that fails, or takes longer than API_LATE_US, sends each stream the event
+ * "down" with the type of its problem, and the looks go on.  After one that succeeds
+ * the stream tells all its names again.  Clients that wait for a stream get the problem.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,7 +63,7 @@ extern void api_streams_open(ApiStreams *streams, HttpRequest *request, const ch
 /* Takes the rows of a look: names and states. */
 extern void api_streams_take(ApiStreams *streams, const PGresult *result);
 
-/* The problem stays the caller's. */
+/* The look failed.  The problem stays the caller's. */
 extern void api_streams_fail(ApiStreams *streams, const ApiAnswer *problem);
 
 extern int	api_streams_count(const ApiStreams *streams);

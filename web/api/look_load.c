@@ -20,10 +20,10 @@ static const ApiParam stream_params[] = {
 static const ApiRoute routes[] = {
 	{
 		"GET", "/overview", API_VIEWER, "overview", "All that the first page shows.",
-		.schema = "Overview", .cache_us = LOOK_FIRST_PAGE_US
+		.schema = "Overview", .cache_us = LOOK_FIRST_PAGE_US, .late_us = API_LATE_US
 	},
 	{
-		"GET", "/stream", API_VIEWER, "stream", "Server-sent events: which answers have changed.  An event \"overview\" is about GET /overview, an event \"task\" about the task that its data names.",
+		"GET", "/stream", API_VIEWER, "stream", "Server-sent events: which answers have changed.  An event \"overview\" is about GET /overview, an event \"task\" about the task that its data names.  After an event \"down\" nothing is told until the database can be read again.",
 		.params = stream_params, .nparams = lengthof(stream_params), .is_stream = true
 	},
 	{

@@ -8,15 +8,19 @@
  */
 #include "base/port.h"
 
-#include "check.h"
+#include "fake_loop.h"
 #include "web/api/api_cache.h"
 
 #define FRESH_US SECONDS_TO_US(2)
+#define LATE_US SECONDS_TO_US(3)
+
+static const ApiRoute route = {.cache_us = FRESH_US, .late_us = LATE_US};
 
 /* How a request was answered. */
 struct HttpRequest
 {
 	int			answers;
+	int			status;
 	const char *text;
 };
 
@@ -26,14 +30,7 @@ struct HttpShared
 	char	   *text;
 };
 
-static int64 now_us;
 static int	nshared;
-
-int64
-loop_now_us(Loop *loop)
-{
-	return now_us;
-}
 
 HttpShared *
 http_share(const char *bytes, size_t len)
@@ -63,6 +60,7 @@ http_answer_shared(HttpRequest *request, const HttpAnswer *answer, HttpShared *b
 
 	strlcpy(last, body->text, sizeof(last));
 	request->answers++;
+	request->status = answer->status;
 	request->text = last;
 }
 
@@ -90,7 +88,7 @@ expect_hit(const char *key, const char *text)
 {
 	HttpRequest request = {0};
 
-	assert_null(api_cache_ask(cache, key, FRESH_US, &request));
+	assert_null(api_cache_ask(cache, key, &route, &request));
 	assert_int_equal(request.answers, 1);
 	assert_string_equal(request.text, text);
 }
@@ -99,7 +97,7 @@ expect_hit(const char *key, const char *text)
 static ApiEntry *
 expect_miss(const char *key, HttpRequest *request)
 {
-	ApiEntry   *entry = api_cache_ask(cache, key, FRESH_US, request);
+	ApiEntry   *entry = api_cache_ask(cache, key, &route, request);
 
 	assert_non_null(entry);
 	assert_int_equal(request->answers, 0);
@@ -109,7 +107,7 @@ expect_miss(const char *key, HttpRequest *request)
 static int
 set_up(void **state)
 {
-	now_us = SECONDS_TO_US(1000);
+	loop_time = SECONDS_TO_US(1000);
 	cache = api_cache_new(NULL);
 	return 0;
 }
@@ -129,7 +127,7 @@ test_single_flight(void **state)
 	ApiEntry   *entry = expect_miss("a", &requests[0]);
 
 	for (int i = 1; i < 50; i++)
-		assert_null(api_cache_ask(cache, "a", FRESH_US, &requests[i]));
+		assert_null(api_cache_ask(cache, "a", &route, &requests[i]));
 	settle(entry, "1");
 	for (int i = 0; i < 50; i++)
 		assert_int_equal(requests[i].answers, 1);
@@ -148,8 +146,8 @@ test_stale(void **state)
 	ApiEntry   *entry = expect_miss("a", &first);
 
 	settle(entry, "1");
-	now_us += FRESH_US;
-	entry = api_cache_ask(cache, "a", FRESH_US, &second);
+	pass_us(FRESH_US);
+	entry = api_cache_ask(cache, "a", &route, &second);
 	assert_non_null(entry);
 	assert_int_equal(second.answers, 1);
 	expect_hit("a", "1");
@@ -165,7 +163,7 @@ test_old(void **state)
 	HttpRequest second = {0};
 
 	settle(expect_miss("a", &first), "1");
-	now_us += 2 * FRESH_US;
+	pass_us(2 * FRESH_US);
 	settle(expect_miss("a", &second), "2");
 	assert_string_equal(second.text, "2");
 }
@@ -177,16 +175,16 @@ test_problems(void **state)
 	HttpRequest requests[4] = {0};
 	ApiEntry   *entry = expect_miss("a", &requests[0]);
 
-	assert_null(api_cache_ask(cache, "a", FRESH_US, &requests[1]));
+	assert_null(api_cache_ask(cache, "a", &route, &requests[1]));
 	fail_entry(entry);
 	assert_int_equal(requests[0].answers + requests[1].answers, 2);
 	assert_int_equal(api_cache_counts(cache).entries, 0);
 	settle(expect_miss("a", &requests[2]), "1");
-	now_us += FRESH_US;
-	entry = api_cache_ask(cache, "a", FRESH_US, &requests[3]);
+	pass_us(FRESH_US);
+	entry = api_cache_ask(cache, "a", &route, &requests[3]);
 	assert_non_null(entry);
 	fail_entry(entry);
-	entry = api_cache_ask(cache, "a", FRESH_US, &requests[3]);
+	entry = api_cache_ask(cache, "a", &route, &requests[3]);
 	assert_non_null(entry);
 	assert_int_equal(requests[3].answers, 2);
 	settle(entry, "2");
@@ -215,7 +213,7 @@ test_bound(void **state)
 		HttpRequest request = {0};
 
 		snprintf(key, sizeof(key), "%d", i);
-		assert_null(api_cache_ask(cache, key, FRESH_US, &request));
+		assert_null(api_cache_ask(cache, key, &route, &request));
 	}
 	pfree(large);
 }
@@ -257,8 +255,8 @@ test_forgotten_stale(void **state)
 		ApiEntry   *entry;
 
 		settle(expect_miss("a", &first), "1");
-		now_us += FRESH_US;
-		entry = api_cache_ask(cache, "a", FRESH_US, &second);
+		pass_us(FRESH_US);
+		entry = api_cache_ask(cache, "a", &route, &second);
 		assert_non_null(entry);
 		assert_string_equal(second.text, "1");
 		api_cache_forget(cache, NULL);
@@ -269,6 +267,35 @@ test_forgotten_stale(void **state)
 			settle(entry, "2");
 		assert_int_equal(api_cache_counts(cache).bytes, 0);
 	}
+}
+
+/* A computation that hangs is not hidden by the answer of before. */
+static void
+test_late(void **state)
+{
+	HttpRequest requests[5] = {0};
+	ApiEntry   *entry;
+
+	settle(expect_miss("a", &requests[0]), "1");
+	pass_us(FRESH_US);
+	entry = api_cache_ask(cache, "a", &route, &requests[1]);
+	assert_non_null(entry);
+	assert_string_equal(requests[1].text, "1");
+	pass_us(FRESH_US);
+	assert_null(api_cache_ask(cache, "a", &route, &requests[2]));
+	assert_int_equal(requests[2].answers, 0);
+	pass_us(LATE_US - FRESH_US);
+	assert_int_equal(requests[2].status, 503);
+	assert_null(api_cache_ask(cache, "a", &route, &requests[3]));
+	assert_int_equal(requests[3].status, 503);
+	settle(entry, "2");
+	expect_hit("a", "2");
+	pass_us(FRESH_US);
+	entry = api_cache_ask(cache, "a", &route, &requests[4]);
+	assert_non_null(entry);
+	settle(entry, "3");
+	pass_us(LATE_US);
+	assert_int_equal(requests[2].answers + requests[3].answers + requests[4].answers, 3);
 }
 
 int
@@ -282,6 +309,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgotten_stale, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

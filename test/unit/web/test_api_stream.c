@@ -22,16 +22,27 @@ struct HttpRequest
 	bool		is_closed;
 };
 
+struct HttpStream
+{
+	HttpRequest *request;
+	HttpStreamClosed closed;	/* NULL: its owner has closed it */
+	void	   *arg;
+};
+
 struct HttpShared
 {
 	int			refs;
 };
+
+static const ApiRoute route = {.cache_us = SECONDS_TO_US(20)};
 
 static ApiCache *cache;
 static ApiStreams *streams;
 static int	nlooks;
 static char *asked;
 static bool has_overview;		/* in memory, when the last event was sent */
+static HttpStream opened[20];
+static int	nopened;
 
 HttpShared *
 http_share(const char *bytes, size_t len)
@@ -59,25 +70,39 @@ HttpStream *
 http_stream_open(HttpRequest *request, HttpStreamClosed closed, void *arg)
 {
 	initStringInfo(&request->told);
-	return (HttpStream *) request;
+	opened[nopened] = (HttpStream)
+	{
+		request, closed, arg
+	};
+	return &opened[nopened++];
 }
 
 void
 http_stream_send(HttpStream *stream, const char *event, const char *data)
 {
-	HttpRequest *request = (HttpRequest *) stream;
-
-	appendStringInfo(&request->told, "%s %s;", event, data);
+	appendStringInfo(&stream->request->told, "%s %s;", event, data);
 	has_overview = api_cache_counts(cache).entries > 0;
 }
 
 void
 http_stream_close(HttpStream *stream)
 {
-	HttpRequest *request = (HttpRequest *) stream;
+	stream->request->is_closed = true;
+	stream->closed = NULL;
+}
 
-	pfree(request->told.data);
-	request->is_closed = true;
+/* While the requests of a test are still there. */
+static void
+end_streams(void)
+{
+	for (; nopened > 0; nopened--)
+	{
+		HttpStream *stream = &opened[nopened - 1];
+
+		if (stream->closed != NULL)
+			stream->closed(stream->arg);
+		pfree(stream->request->told.data);
+	}
 }
 
 static void
@@ -109,7 +134,7 @@ remember_overview(void)
 {
 	HttpRequest request = {0};
 	ApiAnswer  *answer = palloc0(sizeof(ApiAnswer));
-	ApiEntry   *entry = api_cache_ask(cache, "overview viewer", SECONDS_TO_US(2), &request);
+	ApiEntry   *entry = api_cache_ask(cache, "overview viewer", &route, &request);
 
 	assert_non_null(entry);
 	answer->body = http_share("", 0);
@@ -134,20 +159,19 @@ set_up(void **state)
 	return 0;
 }
 
-/* While the requests of a test are still there. */
 static void
-end_streams(void)
+fail_look(void)
 {
 	ApiAnswer  *problem = api_answer_problem(problem_of("unavailable"), NULL, NULL);
 
 	api_streams_fail(streams, problem);
 	api_answer_free(problem);
-	assert_int_equal(api_streams_count(streams), 0);
 }
 
 static int
 tear_down(void **state)
 {
+	assert_int_equal(api_streams_count(streams), 0);
 	api_streams_free(streams);
 	api_cache_free(cache);
 	pfree(asked);
@@ -237,6 +261,74 @@ test_bounds(void **state)
 	end_streams();
 }
 
+/* A failure is told once; the looks go on, and the next one tells all names. */
+static void
+test_down(void **state)
+{
+	HttpRequest request = {0};
+	HttpRequest other = {0};
+
+	api_streams_open(streams, &request, "vera", "{" ONE "}");
+	pass_us(0);
+	take("a", "0", "0");
+	expect_told(&request, "overview changed;task " ONE ";");
+	remember_overview();
+	pass_us(API_STREAM_LOOK_US);
+	fail_look();
+	expect_told(&request, "down unavailable;");
+	assert_false(has_overview);
+	api_streams_open(streams, &other, "otto", NULL);
+	pass_us(API_STREAM_LOOK_US);
+	assert_int_equal(nlooks, 3);
+	fail_look();
+	assert_int_equal(other.answers, 1);
+	expect_told(&request, "");
+	pass_us(API_STREAM_LOOK_US);
+	assert_int_equal(nlooks, 4);
+	take("a", "0", "0");
+	expect_told(&request, "overview changed;task " ONE ";");
+	assert_false(request.is_closed);
+	end_streams();
+}
+
+/* A look that gets no answer is told before it ends, also to those who come then. */
+static void
+test_late(void **state)
+{
+	HttpRequest request = {0};
+	HttpRequest early = {0};
+	HttpRequest late = {0};
+
+	api_streams_open(streams, &request, "vera", NULL);
+	pass_us(0);
+	take("a", "0", "0");
+	expect_told(&request, "overview changed;");
+	pass_us(API_STREAM_LOOK_US);
+	api_streams_open(streams, &early, "otto", NULL);
+	pass_us(API_LATE_US - 1);
+	expect_told(&request, "");
+	pass_us(1);
+	expect_told(&request, "down unavailable;");
+	assert_int_equal(early.answers, 1);
+	api_streams_open(streams, &late, "otto", NULL);
+	assert_int_equal(late.answers, 1);
+	pass_us(API_LATE_US);
+	assert_int_equal(nlooks, 2);
+	take("a", "0", "0");
+	expect_told(&request, "overview changed;");
+	pass_us(API_STREAM_LOOK_US - 1);
+	take("a", "0", "0");
+	end_streams();
+	pass_us(API_LATE_US);
+	late.answers = 0;
+	api_streams_open(streams, &late, "otto", NULL);
+	pass_us(0);
+	assert_int_equal(late.answers, 0);
+	take("a", "0", "0");
+	expect_told(&late, "overview changed;");
+	end_streams();
+}
+
 int
 main(void)
 {
@@ -245,6 +337,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_forgets_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_begins_during_look, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bounds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_down, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
