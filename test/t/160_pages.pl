@@ -4,6 +4,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 use TwTasks::Page;
@@ -35,6 +36,36 @@ $run->pump until $output =~ /^said$/m || !$run->pumpable;
 note(sprintf 'the page says so %.1f s after the stop of the server', time - $stopped);
 $run->pump until $output =~ /^away$/m || !$run->pumpable;
 $node->start;
+
+# ---- it hangs ----
+
+my @frozen;
+END { kill 'CONT', @frozen }
+
+sub hang
+{
+	my $reads = q{application_name = 'twtasks-web read'};
+	my $postmaster = (split /\n/, PostgreSQL::Test::Utils::slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	my $sessions = $node->value("SELECT count(*) FROM pg_stat_activity WHERE $reads");
+
+	# No other session can begin.
+	kill 'STOP', $postmaster;
+	push @frozen, $postmaster;
+	push @frozen, $node->freeze_backend("$reads AND pid <> ALL ('{@{[ join ',', @frozen ]}}')") foreach 1 .. $sessions;
+	return;
+}
+
+$run->pump until $output =~ /^hang$/m || !$run->pumpable;
+hang();
+my $hangs = time;
+
+foreach my $page ('a page with a stream', 'a page without a stream')
+{
+	$run->pump until $output =~ /^said $page$/m || !$run->pumpable;
+	note(sprintf '%s says so by %.1f s', $page, time - $hangs);
+}
+$run->pump until $output =~ /^hung$/m || !$run->pumpable;
+kill 'CONT', splice @frozen;
 ok($run->finish, 'away: ran to its end') or diag($errors);
 TwTasks::Page::results_ok('away', $output);
 

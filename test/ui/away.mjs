@@ -22,5 +22,23 @@ console.log('away');
 await page.waitForSelector('.trouble', { state: 'detached', timeout: 60000 });
 tell(await page.locator('.stale').count() === 0, '... and goes on when it is back');
 await page.waitForSelector('article');
+
+// The database hangs: one page has a stream, and the other one asks in intervals.
+const { page: poor } = await open(browser, base, process.env.TWT_VIEWER);
+await poor.route('**/api/v1/stream*', (route) => route.fulfill({ status: 503, json: { type: '/problems/too-many-streams', title: 'Too many streams are open', status: 503 } }));
+await Promise.all([page, poor].map(async (p) => {
+	await p.goto(`${base}?page=audit`);
+	await settled(p);
+}));
+console.log('hang');
+const said = async (p, name) => {
+	await p.waitForSelector('.trouble');
+	console.log(`said ${name}`);
+	tell(/gives no answer/.test(await p.locator('.trouble').textContent()), `${name} says that the database hangs`);
+};
+await Promise.all([said(page, 'a page with a stream'), said(poor, 'a page without a stream')]);
+console.log('hung');
+await Promise.all([page, poor].map((p) => p.waitForSelector('.trouble', { state: 'detached' })));
+tell(true, '... and both go on when it answers');
 await browser.close();
 server.close();

@@ -42,5 +42,81 @@ await settled(poor);
 await value(`SELECT twtasks.hold_task('${ID(2)}', 0, 'a test')`);
 await held(poor);
 tell(true, 'without a stream the page asks in intervals');
+
+// Time of a page passes by the test's steps alone; is ends it.
+async function pass(page, is, seconds = 300) {
+	for (let i = 0; i < seconds; i++) {
+		if (await is()) return true;
+		await page.clock.runFor(1000);
+	}
+	return false;
+}
+const standing = async (path) => {
+	const { page } = await open(browser, base, process.env.TWT_OPERATOR);
+
+	await page.addInitScript(() => {
+		const real = window.fetch;
+		window.asked = [];
+		window.fetch = (address, ...rest) => {
+			window.asked.push({ address: String(address), at: Date.now() });
+			return real(address, ...rest);
+		};
+	});
+	await page.clock.install();
+	return { page, go: () => page.goto(base + path), asked: (part) => page.evaluate((p) => window.asked.filter((a) => a.address.includes(p)).map((a) => a.at), part) };
+};
+
+// A server that fails, or a proxy before it.
+const failing = await standing('?page=audit');
+await failing.page.route('**/api/v1/stream*', (route) => route.fulfill({ status: 500, body: 'no' }));
+await failing.go();
+await settled(failing.page);
+await pass(failing.page, async () => (await failing.asked('/stream')).length >= 8);
+const times = await failing.asked('/stream');
+const pauses = times.slice(1, 8).map((at, i) => at - times[i]);
+tell([1, 2, 4, 8, 16, 30, 30].every((s, i) => pauses[i] >= 1000 * s), 'a page without a stream tries again, after longer and longer pauses', pauses);
+await failing.page.unroute('**/api/v1/stream*');
+await failing.page.context().close();
+
+// The stream tells that the database is away, and breaks off.
+const told = await standing('?page=audit');
+let tellDown;
+const held_back = [];
+await told.page.route('**/api/v1/stream*', async (route) => {
+	await new Promise((ready) => { tellDown = ready; });
+	await route.fulfill({ status: 200, contentType: 'text/event-stream', body: 'event: overview\ndata: changed\n\nevent: down\ndata: unavailable\n\n' });
+}, { times: 1 });
+await told.go();
+await settled(told.page);
+await told.page.route('**/api/v1/overview', (route) => { held_back.push(route); });
+tellDown();
+const box = told.page.locator('.trouble');
+await box.waitFor();
+tell(/gives no answer now, since/.test(await box.textContent()), 'a page says that the database is away when the stream tells it', await box.textContent());
+tell(await told.page.locator('.stale').count() > 0, '... and greys answers of before');
+await told.page.unroute('**/api/v1/overview');
+await Promise.all(held_back.map((route) => route.abort().catch(() => {})));	// or the page has given up
+await pass(told.page, async () => await box.count() === 0);
+tell(await box.count() === 0, '... until the database answers');
+await pass(told.page, async () => (await told.asked('/stream')).length === 2);
+tell((await told.asked('/stream')).length === 2, '... and follows the stream again');
+await told.page.context().close();
+
+// Answers that change although no task does.
+const why = await standing(`?page=task&id=${ID(1)}`);
+await why.page.route(`**/tasks/${ID(1)}`, async (route) => {
+	const answer = await route.fetch();
+	await route.fulfill({ response: answer, json: { ...(await answer.json()), status: 'PROCESSING' } });
+});
+await why.go();
+await settled(why.page);
+await pass(why.page, async () => (await why.asked('/life')).length > 1);	// the stream has told the task
+const count = async () => Object.fromEntries(await Promise.all(['/why', '/life', `tasks/${ID(1)}`].map(async (p) => [p, (await why.asked(p)).length])));
+const before = await count();
+await pass(why.page, async () => false, 16);
+const after = await count();
+tell(after['/why'] - before['/why'] >= 3, 'why a task does not run is asked every five seconds beside a stream', JSON.stringify([before, after]));
+tell(after['/life'] === before['/life'], '... and its life when the stream tells a change');
+tell(after[`tasks/${ID(1)}`] - before[`tasks/${ID(1)}`] >= 6, '... and a task that runs may report its progress');
 await browser.close();
 server.close();

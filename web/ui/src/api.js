@@ -31,7 +31,8 @@ export function useStore(from) {
 }
 
 export const login = store({ needed: false, refused: false });
-export const link = store({ since: null, at: null });	// since: when the last answer failed
+// since: when the database was found away, by the stream or the overview; at: the last answer.
+export const link = store({ since: null, problem: null, at: null });
 export const me = store(null);
 export const holds = store(0);	// > 0: nothing is polled, since somebody chooses
 
@@ -128,9 +129,25 @@ function untilNext(every) {
 	return ms < 100 ? ms + every : ms;	// a timer may come early
 }
 
-function noteLink(problem) {
-	if (!problem) link.set({ since: null, at: new Date() });
-	else if (problem.away && !link.get().since) link.set({ ...link.get(), since: new Date() });
+function noteLink(path, problem) {
+	const { since, at } = link.get();
+
+	if (!problem && (path === 'overview' || !since)) link.set({ since: null, problem: null, at: new Date() });
+	else if (problem?.away && path === 'overview') link.set({ since: since ?? new Date(), problem, at });
+}
+
+tell('down', (type) => noteLink('overview', new Problem(503, { type: `/problems/${type}`, title: 'The database gives no answer now' })));
+
+// Whether an answer changes although the stream tells nothing: reasons why a task does not
+// run, and the progress of one that does.
+function moves(path, data) {
+	return path.endsWith('/why') || data?.status === 'PROCESSING';
+}
+
+// Milliseconds from an answer to the next request; 0: none.
+function patience(path, every, next, told) {
+	if (next.problem) return every || (next.problem.status === 404 ? 0 : 5000);
+	return told && live.get() && !moves(path, next.data) ? every && Math.max(every, SLOW_MS) : every;
 }
 
 // The answer at path (NULL: none), asked for again at each multiple of so many milliseconds (0:
@@ -154,10 +171,10 @@ export function useAnswer(path, every = 5000) {
 			let next;
 			try {
 				next = { data: await call('GET', path), at: new Date() };
-				noteLink(null);
+				noteLink(path, null);
 			} catch (problem) {
 				next = { ...answers.get(path), problem };
-				noteLink(problem);
+				noteLink(path, problem);
 			}
 			busy = false;
 			// A late answer would change what somebody is about to decide on; the end of the hold asks again.
@@ -166,7 +183,7 @@ export function useAnswer(path, every = 5000) {
 			if (stopped) return;
 			set(next);
 			if (late && !document.hidden) return void ask();
-			if (next.problem?.status !== 401) wait((next.problem || !told || !live.get() ? every : every && Math.max(every, SLOW_MS)) || (next.problem && next.problem.status !== 404 ? 5000 : 0));
+			if (next.problem?.status !== 401) wait(patience(path, every, next, told));
 		};
 		const wait = (ms) => {
 			if (ms && !document.hidden && !holds.get()) timer = setTimeout(ask, untilNext(ms));

@@ -211,7 +211,7 @@ class Boundary extends Component {
 function Frame() {
 	const route = useRoute();
 	const who = useMe();
-	const overview = useAnswer('overview', route.page === 'overview' ? OVERVIEW_MS : 5000);
+	const overview = useAnswer('overview', OVERVIEW_MS);
 	const [help, setHelp] = useState(false);
 	const [menu, setMenu] = useState(false);
 	const Current = PAGES[route.page] ?? Overview;

@@ -85,12 +85,22 @@ export function Meter({ used, of, label }) {
 
 // ---- frames ----
 
+// The database is away, and none of these answers is newer than that; NULL: it is not.
+function useDown(all) {
+	const { since, problem } = useStore(link);
+	const times = all.map((a) => a.at).filter(Boolean);
+
+	if (!since || times.some((at) => at > since)) return null;
+	return { problem, at: times[0], data: times.length > 0 };
+}
+
 // Without all of answers there is nothing to say.  parts are further answers by their
 // names: one that fails (404: it is not kept) has its trouble told, and the others are shown.
 export function Page({ title, lead, answers = [], parts = {}, children, aside }) {
 	const heading = useRef(null);
-	const trouble = answers.find((a) => a.problem);
 	const all = Object.entries(parts);
+	const down = useDown([...answers, ...all.map(([, a]) => a)]);
+	const trouble = answers.find((a) => a.problem) ?? down;
 	const failed = trouble ? [] : all.filter(([, a]) => a.problem && a.problem.status !== 404);
 	// The same trouble of all is told once.
 	const alone = failed.length > 1 && failed.length === all.length && failed.every(([, a]) => a.problem.away);

@@ -3,7 +3,9 @@
 import { useEffect } from 'preact/hooks';
 import { store } from './store.js';
 
-const AGAIN_MS = 5000;
+// The first pause before another attempt, and the longest.
+const AGAIN_MS = 2000;
+const AGAIN_MAX_MS = 60000;
 const SILENT_MS = 40000;	// a comment comes every 15 seconds
 const listeners = new Map();
 
@@ -17,13 +19,17 @@ export function tell(name, fn) {
 	return () => all.delete(fn);
 }
 
-// An event is lines that end with an empty one.
+// An event is lines that end with an empty one.  After "down" the server does not know
+// what changes, until it tells again.
 function take(text) {
 	const event = /^event: (.*)$/m.exec(text)?.[1], data = /^data: (.*)$/m.exec(text)?.[1];
 
-	listeners.get(event === 'task' ? data : event)?.forEach((fn) => fn());
+	if (!event) return;
+	if (live.get() !== (event !== 'down')) live.set(event !== 'down');
+	listeners.get(event === 'task' ? data : event)?.forEach((fn) => fn(data));
 }
 
+// Returns whether another attempt may succeed.
 async function follow(address, headers, end) {
 	let timer;
 	const patient = () => {
@@ -36,7 +42,7 @@ async function follow(address, headers, end) {
 		const answer = await fetch(address, { headers, cache: 'no-store', credentials: 'same-origin', redirect: 'error', signal: end.signal });
 		if (!answer.ok || !/^text\/event-stream/.test(answer.headers.get('content-type') ?? '')) {
 			answer.body?.cancel();
-			return answer.status === 503;
+			return answer.status >= 500;
 		}
 		const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
 		let text = '';
@@ -44,7 +50,6 @@ async function follow(address, headers, end) {
 			const { value, done } = await reader.read();
 			if (done) return true;
 			patient();
-			if (!live.get()) live.set(true);
 			const events = (text + value).split(/\r?\n\r?\n/);
 			text = events.pop();
 			events.forEach(take);
@@ -60,25 +65,33 @@ async function follow(address, headers, end) {
 // Follows the stream while the page is seen: of the overview and of one task (NULL: none).
 export function useStream(task, headers) {
 	useEffect(() => {
-		let end, timer;
+		let end, timer, pause = AGAIN_MS;
 		const stop = () => {
 			clearTimeout(timer);
 			end?.abort();
 			end = null;
 		};
 		const start = async () => {
-			const mine = new AbortController();
+			const mine = new AbortController(), began = Date.now();
 			stop();
 			if (document.hidden) return;
 			end = mine;
 			const again = await follow(`api/v1/stream${task ? `?task=${encodeURIComponent(task)}` : ''}`, headers(), mine);
-			if (again && end === mine) timer = setTimeout(start, AGAIN_MS);
+			if (!again || end !== mine) return;
+			if (Date.now() - began >= AGAIN_MAX_MS) pause = AGAIN_MS;
+			// Viewers whom a server has lost together do not come back together.
+			timer = setTimeout(start, pause * (1 - Math.random() / 2));
+			pause = Math.min(2 * pause, AGAIN_MAX_MS);
+		};
+		const turn = () => {
+			pause = AGAIN_MS;
+			start();
 		};
 
 		start();
-		document.addEventListener('visibilitychange', start);
+		document.addEventListener('visibilitychange', turn);
 		return () => {
-			document.removeEventListener('visibilitychange', start);
+			document.removeEventListener('visibilitychange', turn);
 			stop();
 		};
 	}, [task]);
