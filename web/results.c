@@ -217,7 +217,7 @@ serve_finish(void *arg, HttpRequest *request)
 	char	   *error = read_result(body, len, &version, &reply);
 
 	if (error == NULL &&
-		(strlen(part) != TASK_ID_TEXT || !trigger_id_parse(part, id)))
+		!trigger_id_read(part, strlen(part), id))
 		error = pstrdup("the path names no task id");
 	if (error != NULL)
 	{
@@ -232,7 +232,7 @@ serve_finish(void *arg, HttpRequest *request)
 		finishing->request = request;
 		finishing->reply = reply;
 		finishing->version = version;
-		strlcpy(finishing->id, part, sizeof(finishing->id));
+		trigger_id_text(id, finishing->id);
 		send_result(finishing);
 	}
 	pfree(error);

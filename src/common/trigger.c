@@ -104,6 +104,32 @@ trigger_id_parse(const char *text, uint8_t *id)
 	return true;
 }
 
+bool
+trigger_id_read(const char *text, size_t len, uint8_t *id)
+{
+	const char *end = text + len;
+	bool		is_braced = len >= 2 && text[0] == '{' && end[-1] == '}';
+
+	text += is_braced;
+	end -= is_braced;
+	for (int i = 0; i < TRIGGER_ID_BYTES; i++)
+	{
+		int			high;
+		int			low;
+
+		if (i > 0 && i % 2 == 0 && text < end && *text == '-')
+			text++;
+		if (end - text < 2)
+			return false;
+		high = hex_value(*text++);
+		low = hex_value(*text++);
+		if (high < 0 || low < 0)
+			return false;
+		id[i] = (uint8_t) (high << 4 | low);
+	}
+	return text == end;
+}
+
 /* Writes value and a space; returns the position after them. */
 static char *
 write_number(char *buf, int64_t value)

@@ -74,4 +74,10 @@ extern void trigger_id_text(const uint8_t *id, char *buf);
 /* Exactly 36 bytes in the usual form, either case. */
 extern bool trigger_id_parse(const char *text, uint8_t *id);
 
+/*
+ * Exactly len bytes, in any form that PostgreSQL's uuid_in() takes: in either case, in
+ * braces or not, with or without hyphens behind groups of four digits.
+ */
+extern bool trigger_id_read(const char *text, size_t len, uint8_t *id);
+
 #endif							/* TWT_TRIGGER_H */

@@ -73,7 +73,7 @@ is(($web->call('vera', 'GET', '/stream?tasks=1'))[0], 400, 'another parameter');
 
 # ---- changes ----
 
-my $first = stream('vera', uc $ids[0], $ids[1]);
+my $first = stream('vera', '{' . uc($ids[0] =~ s/-//gr) . '}', $ids[1]);
 my $other = stream('otto');
 
 wait_event('a stream begins with all its names', $first, 1, 'task', $_) foreach @ids;

@@ -57,12 +57,16 @@ judge_text(const ApiParam *param, const char *value)
 }
 
 static char *
-judge_uuid(const char *value)
+judge_uuid(char **value)
 {
 	uint8		id[TASK_ID_BYTES];
 
-	return strlen(value) == TASK_ID_TEXT && trigger_id_parse(value, id) ? NULL :
-		pstrdup("must be a UUID");
+	if (!trigger_id_read(*value, strlen(*value), id))
+		return pstrdup("must be a UUID");
+	pfree(*value);
+	*value = palloc(TASK_ID_TEXT + 1);
+	trigger_id_text(id, *value);
+	return NULL;
 }
 
 /* Replaces the ids by an array of them as the database writes it. */
@@ -74,16 +78,18 @@ judge_uuids(const ApiParam *param, char **value)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	for (const char *at = *value; n <= max; at += TASK_ID_TEXT + 1)
+	for (const char *at = *value; n <= max; at++)
 	{
+		size_t		len = strcspn(at, ",");
 		uint8		id[TASK_ID_BYTES];
 		char		text[TASK_ID_TEXT + 1] = "";
 
-		if (strcspn(at, ",") != TASK_ID_TEXT || !trigger_id_parse(at, id))
+		if (!trigger_id_read(at, len, id))
 			break;
 		trigger_id_text(id, text);
 		appendStringInfo(&out, "%s%s", n++ == 0 ? "{" : ",", text);
-		if (at[TASK_ID_TEXT] == '\0' && n <= max)
+		at += len;
+		if (*at == '\0' && n <= max)
 		{
 			appendStringInfoChar(&out, '}');
 			pfree(*value);
@@ -254,7 +260,7 @@ api_value_judge(const ApiParam *param, char **value)
 		case API_TEXT:
 			return judge_text(param, *value);
 		case API_UUID:
-			return judge_uuid(*value);
+			return judge_uuid(value);
 		case API_INTEGER:
 			return judge_integer(param, *value);
 		case API_NUMBER:

@@ -278,6 +278,35 @@ test_ids(void **state)
 	assert_false(trigger_id_parse("", id));
 }
 
+/* All that uuid_in() takes, and nothing else. */
+static void
+test_read_id(void **state)
+{
+	static const char *const good[] = {
+		"0190a5b6-c7d8-79ea-8bfc-0d1e2f304152", "0190A5B6-C7D8-79EA-8BFC-0D1E2F304152",
+		"0190a5b6c7d879ea8bfc0d1e2f304152", "{0190a5b6c7d8-79ea8bfc-0d1e2f304152}",
+		"0190-a5b6-c7d8-79ea-8bfc-0d1e-2f30-4152",
+	};
+	static const char *const bad[] = {
+		"", "{", "{}", "0190a5b6c7d879ea8bfc0d1e2f30415", "0190a5b6c7d879ea8bfc0d1e2f3041520",
+		"{0190a5b6c7d879ea8bfc0d1e2f304152", "0190a5b6c7d879ea8bfc0d1e2f304152}",
+		"-0190a5b6c7d879ea8bfc0d1e2f304152", "0190a5b6c7d879ea8bfc0d1e2f304152-",
+		"01-90a5b6c7d879ea8bfc0d1e2f304152", "0190--a5b6c7d879ea8bfc0d1e2f304152",
+		" 0190a5b6c7d879ea8bfc0d1e2f304152", "0190a5b6c7d879ea8bfc0d1e2f30415g",
+	};
+	char		text[TRIGGER_TEXT_MAX];
+	uint8		id[TRIGGER_ID_BYTES];
+
+	for (size_t i = 0; i < lengthof(good); i++)
+	{
+		assert_true(trigger_id_read(good[i], strlen(good[i]), id));
+		trigger_id_text(id, text);
+		assert_string_equal(text, good[0]);
+	}
+	for (size_t i = 0; i < lengthof(bad); i++)
+		assert_false(trigger_id_read(bad[i], strlen(bad[i]), id));
+}
+
 static void
 test_names(void **state)
 {
@@ -307,6 +336,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_form),
+		cmocka_unit_test(test_read_id),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_random_round_trips),
 		cmocka_unit_test(test_malformed),

@@ -112,6 +112,7 @@ static void
 test_others(void **state)
 {
 	ApiParam	uuid = {.type = API_UUID};
+	ApiParam	uuids = {.type = API_UUIDS, .max = 2};
 	ApiParam	boolean = {.type = API_BOOLEAN};
 	ApiParam	time = {.type = API_TIME};
 	ApiParam	interval = {.type = API_INTERVAL};
@@ -120,6 +121,11 @@ test_others(void **state)
 	expect_judged(uuid, "0193b0a0-0000-7000-8000-000000000001", "0193b0a0-0000-7000-8000-000000000001");
 	expect_judged(uuid, "0193b0a0-0000-7000-8000-00000000000", "! must be a UUID");
 	expect_judged(uuid, "{193b0a0-0000-7000-8000-000000000001", "! must be a UUID");
+	expect_judged(uuid, "{0193B0A0000070008000000000000001}", "0193b0a0-0000-7000-8000-000000000001");
+	expect_judged(uuids, "0193B0A0-0000-7000-8000-000000000001,{0193b0a0000070008000000000000002}",
+				  "{0193b0a0-0000-7000-8000-000000000001,0193b0a0-0000-7000-8000-000000000002}");
+	expect_judged(uuids, "0193b0a0000070008000000000000001,", "! must be a list of at most 2 UUIDs");
+	expect_judged(uuids, "1,1,1", "! must be a list of at most 2 UUIDs");
 	expect_judged(boolean, "true", "true");
 	expect_judged(boolean, "t", "! must be true or false");
 	expect_judged(time, "2031-05-06T07:08:09+02:00", "2031-05-06T07:08:09+02:00");

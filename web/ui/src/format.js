@@ -96,3 +96,11 @@ export function count(n, one, many = `${one}s`) {
 export function shell(word) {
 	return /^[\w./:@%+=-]+$/.test(word) ? word : `'${String(word).replaceAll("'", "'\\''")}'`;
 }
+
+// An id in the form that the server sends, from any form that PostgreSQL takes; NULL: it is none.
+export function taskId(text = '') {
+	const bare = /^\{.*\}$/.test(text) ? text.slice(1, -1) : text;
+
+	if (!/^([0-9a-f]{4}-?){7}[0-9a-f]{4}$/i.test(bare)) return null;
+	return bare.replaceAll('-', '').toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}

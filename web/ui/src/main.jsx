@@ -3,7 +3,7 @@ import './style.css';
 import { Component, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { authorization, call, hasExtension, link, login, me, notices, token, useAnswer, useStore } from './api.js';
-import { clock, count, number } from './format.js';
+import { clock, count, number, taskId } from './format.js';
 import { watchKeys } from './keys.js';
 import { Field } from './fields.jsx';
 import { Dialog, Link } from './parts.jsx';
@@ -27,8 +27,6 @@ const PAGES = {
 	nodes: Nodes, schedules: Schedules, audit: Audit, silences: Silences, streams: Streams, kinds: Kinds, kind: Kind, todo: ToDo,
 };
 
-const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
-
 function Search() {
 	const [text, set] = useState('');
 	const submit = (event) => {
@@ -36,7 +34,7 @@ function Search() {
 
 		event.preventDefault();
 		if (!word) return;
-		go(UUID.test(word) ? to('task', { id: word.toLowerCase() }) : to('tasks', word.endsWith('*') ? { type: word } : { key: word }));
+		go(taskId(word) ? to('task', { id: taskId(word) }) : to('tasks', word.endsWith('*') ? { type: word } : { key: word }));
 		set('');
 		event.currentTarget.querySelector('input').blur();
 	};
@@ -218,7 +216,7 @@ function Frame() {
 	// Another object is another page: nothing of the one before may stay.
 	const key = [route.page, route.params.id, ['type', 'errors'].includes(route.page) && route.params.type].join(' ');
 
-	useStream(route.page === 'task' && UUID.test(route.params.id ?? '') ? route.params.id : null, authorization);
+	useStream(route.page === 'task' ? taskId(route.params.id) : null, authorization);
 	useEffect(() => watchKeys({ help: () => setHelp(true) }), []);
 	useEffect(() => setMenu(false), [route]);
 	return (

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { address, call, me, may, useAnswer, useHold, useStore } from './api.js';
 import { actionsFor, Change, commandFor, TaskAction } from './actions.jsx';
 import { difference } from './diff.js';
-import { count, length, number } from './format.js';
+import { count, length, number, taskId } from './format.js';
 import { Command, Copy, Empty, Facts, Link, Page, Panel, Status, Tag, Time } from './parts.jsx';
 
 const ENDS = ['DONE', 'FAILED', 'CANCELLED'];
@@ -151,7 +151,7 @@ function Progress({ of: { percent, note, at } }) {
 }
 
 export function Task({ params }) {
-	const id = params.id ?? '';
+	const id = taskId(params.id) ?? params.id ?? '';
 	const task = useAnswer(address(['tasks', id]));
 	const ended = ENDS.includes(task.data?.status);
 	const every = ended ? 0 : 5000;
