@@ -36,6 +36,7 @@ OBJS += src/policy/try_call.o	# ... so that one that fails stops no others
 OBJS += src/policy/user_function.o	# ... and all functions that users name
 OBJS += src/policy/retry.o			# when a task that failed is tried again
 OBJS += src/commit/commit.o			# 2 commit
+OBJS += src/commit/news.o			# ... whether it notifies
 OBJS += src/commit/prepared.o
 OBJS += src/queue/queue.o			# 3 queue
 OBJS += src/queue/ring.o			# 3 ... its triggers

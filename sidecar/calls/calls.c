@@ -26,6 +26,9 @@ const PgStatement call_queue_kind = {"queue_kind", "SELECT twtasks.queue_kind()"
 
 const PgStatement call_listen = {"listen", "LISTEN twtasks"};
 
+const PgStatement call_late_commits = {"late_commits",
+"SELECT twtasks_internal.late_commits($1::text[])", .is_newer = true};
+
 const PgStatement call_listen_cancels = {"listen_cancels", "LISTEN twtasks_cancel"};
 const PgStatement call_listen_config = {"listen_config", "LISTEN twtasks_config"};
 

@@ -35,6 +35,7 @@ enum
 
 extern const PgStatement call_queue_kind;
 extern const PgStatement call_listen;
+extern const PgStatement call_late_commits; /* buckets */
 extern const PgStatement call_listen_cancels;
 extern const PgStatement call_listen_config;
 extern const PgStatement call_listen_slots;

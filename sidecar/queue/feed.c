@@ -63,6 +63,7 @@ on_state(void *arg, bool is_up)
 	Feed	   *feed = arg;
 
 	set_state(feed, FEED_WAITING);
+	feed->looks_twice = false;
 	if (!is_up || feed->state == FEED_STOPPED)
 		return;
 	if (feed->config->queue == QUEUE_AUTO || feed->config->queue == QUEUE_KAFKA)
@@ -92,6 +93,8 @@ feed_open(Loop *loop, const Config *config, const FeedTargets *targets)
 	feed->duties = targets->duties;
 	feed->node = targets->node;
 	feed->kind = QUEUE_AUTO;
+	feed->news = palloc0(config->nbuckets * sizeof(FeedNews));
+	feed->second = loop_timer_new(loop, feed_notify_second, feed);
 	feed->pg = pg_new(loop, config->postgres, "queue", on_state, feed);
 	pg_on_notify(feed->pg, on_notify);
 	pg_start(feed->pg);
@@ -138,6 +141,8 @@ feed_close(Feed *feed)
 	feed_stop(feed);
 	if (feed->forward != NULL)
 		forward_free(feed->forward);
+	loop_timer_free(feed->second);
+	pfree(feed->news);
 	pfree(feed);
 }
 

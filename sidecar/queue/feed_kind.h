@@ -24,6 +24,13 @@ typedef enum FeedState
 	FEED_STOPPED				/* for good */
 } FeedState;
 
+/* A bucket's second look, for transactions that sent no notification. */
+typedef struct FeedNews
+{
+	bool		is_wanted;		/* a second look has to come */
+	bool		is_asked;		/* the call for late commits covers it */
+} FeedNews;
+
 struct Feed
 {
 	Loop	   *loop;
@@ -36,6 +43,9 @@ struct Feed
 	Forward    *forward;		/* NULL: triggers do not pass through Kafka */
 	QueueKind	kind;
 	FeedState	state;
+	FeedNews   *news;			/* by bucket */
+	LoopTimer  *second;			/* before the call for late commits */
+	bool		looks_twice;	/* the server relies on second looks */
 };
 
 /* ---- feed_news.c ---- */
@@ -58,5 +68,6 @@ extern void feed_sweep_all(struct Feed *feed);
 extern void feed_ring_begin(struct Feed *feed);
 extern void feed_ring_pump(struct Feed *feed);
 extern void feed_notify_begin(struct Feed *feed);
+extern void feed_notify_second(void *feed); /* for the timer */
 
 #endif							/* TWT_FEED_KIND_H */

@@ -17,8 +17,8 @@
 /*
  * The next look that refills the table from the same place waits for REST_TIMES
  * the time that the last one took.  If that one found tasks, FREE_US of it do not
- * count, nor FREE_TASK_US for each task.  The factor doubles with each barren look
- * in a row, which found no new task although there were more rows than it could
+ * count, nor FREE_TASK_US for each task.  The factor doubles with each barren deep
+ * look in a row, which found no new task although there were more rows than it could
  * take.  No rest is longer than a sweep's period, or REST_TIMES the time of its
  * look.  A look for lost triggers does not wait.
  */
@@ -50,6 +50,7 @@ typedef struct BucketSweep
 								 * node's share */
 	Rest		rests[LOOK_FROM_HEAD + 1];	/* by LookStart */
 	int64		rest_times;
+	bool		has_news;		/* a look at new tasks is wanted */
 	LoopTimer  *rested;
 	int			turns;
 } BucketSweep;
@@ -92,6 +93,13 @@ void
 sweep_want(Sweep *sweep, int bucket)
 {
 	widen(&sweep->buckets[bucket].wanted, everything);
+	want_turn(sweep);
+}
+
+void
+sweep_want_news(Sweep *sweep, int bucket)
+{
+	sweep->buckets[bucket].has_news = true;
 	want_turn(sweep);
 }
 
@@ -140,7 +148,8 @@ begin_rest(BucketSweep *b, const LookEnd *end)
 
 	if (!end->is_cut || end->added > 0)
 		b->rest_times = REST_TIMES;
-	else if (end->took_us * b->rest_times < b->sweep->config->sweep_us)
+	else if (end->kind.depth == LOOK_DEEP &&
+			 end->took_us * b->rest_times < b->sweep->config->sweep_us)
 		b->rest_times *= 2;
 	rest->since_us = loop_now_us(b->sweep->loop);
 	rest->took_us = end->took_us;
@@ -161,6 +170,15 @@ rest_left(const BucketSweep *b, LookStart start)
 	int64		most_us = Max(busy_us * REST_TIMES, b->sweep->config->sweep_us);
 
 	return rest->since_us + Min(busy_us * b->rest_times, most_us) - loop_now_us(b->sweep->loop);
+}
+
+/* A look at new tasks waits for REST_TIMES the time of the last look, however barren. */
+static int64
+news_rest_left(const BucketSweep *b)
+{
+	const Rest *rest = &b->rests[LOOK_FROM_HEAD];
+
+	return rest->since_us + rest->took_us * REST_TIMES - loop_now_us(b->sweep->loop);
 }
 
 /* ---- looks ---- */
@@ -231,19 +249,36 @@ send_look(BucketSweep *b)
 	look_send(&b->look, b->sweep->config->buckets[b->look.bucket], kind);
 }
 
+/* The look begins after the commits that it is for.  0: no rest is left. */
+static int64
+take_news(BucketSweep *b)
+{
+	int64		rest_us = b->has_news ? news_rest_left(b) : 0;
+
+	if (!b->has_news || rest_us > 0)
+		return rest_us;
+	b->has_news = false;
+	widen(&b->wanted, all_shares);
+	return 0;
+}
+
 /* After an expensive look at the head, looks from the cursors still fetch more. */
 static void
 pump(BucketSweep *b)
 {
 	int64		head_us = rest_left(b, LOOK_FROM_HEAD);
 	int64		next_us = look_can_go_on(&b->look) ? rest_left(b, LOOK_ON) : head_us;
+	int64		news_us = take_news(b);
+	int64		wait_us = next_us > 0 ? next_us : head_us;
 
 	if (next_us <= 0 && table_has_spilled(b->look.table))
 		table_take_spilled(b->look.table, on_come_down, b);
 	if (head_us <= 0)
 		help_others(b);
-	if (next_us > 0 || head_us > 0)
-		loop_timer_start(b->rested, next_us > 0 ? next_us : head_us);
+	if (news_us > 0 && (wait_us <= 0 || news_us < wait_us))
+		wait_us = news_us;
+	if (wait_us > 0)
+		loop_timer_start(b->rested, wait_us);
 	if (b->wanted.depth != LOOK_NONE)
 		send_look(b);
 }

@@ -37,6 +37,12 @@ extern void sweep_free(Sweep *sweep);
  * argument.
  */
 extern void sweep_want(Sweep *sweep, int bucket);
+
+/*
+ * Looks for the tasks of transactions that have just committed.  Such looks take
+ * only a part of the time, so that a backlog does not make them expensive.
+ */
+extern void sweep_want_news(Sweep *sweep, int bucket);
 extern void sweep_want_all(void *sweep);
 
 /* Sends the wanted looks.  Call it at the end of each turn. */

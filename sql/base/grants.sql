@@ -54,7 +54,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks_internal.clean_tasks, twtasks_internal.read_policies,
 	twtasks_internal.run_schedules, twtasks_internal.read_limits, twtasks_internal.offer_slots,
 	twtasks_internal.clean_slots, twtasks_internal.monitor_tasks, twtasks_internal.note_flow,
-	twtasks_internal.note_progress
+	twtasks_internal.note_progress, twtasks_internal.late_commits
 	TO twtasks_worker;
 
 GRANT EXECUTE ON FUNCTION

@@ -8,6 +8,7 @@
  *
  *	 event			action										may it fail?
  *	 pre-commit		buckets without a ring: one notification	yes, rolls back
+ *					for each, unless one is in flight (news.h)
  *	 commit			push to the rings, wake sidecars, forget	never
  *	 abort			forget										never
  *	 prepare		forget (see prepared.h)						never
@@ -45,6 +46,7 @@
 #include "base/settings.h"
 #include "base/unix_time.h"
 #include "commit/commit.h"
+#include "commit/news.h"
 #include "queue/queue.h"
 
 /* A notification holds 7999 bytes; a longer one is replaced by "sweep". */
@@ -175,6 +177,7 @@ notify_bucket(int number)
 	Bucket	   *bucket = &pending->buckets[number];
 	bool		sweep = bucket->in_bulk;
 	bool		any = sweep;
+	bool		has_due = false;
 	StringInfoData payload;
 
 	initStringInfo(&payload);
@@ -187,6 +190,7 @@ notify_bucket(int number)
 		if (entry->bucket != number)
 			continue;
 		any = true;
+		has_due |= entry->trigger.due_us != 0;
 		trigger_encode(&entry->trigger, text);
 		appendStringInfo(&payload, "\n%s", text);
 		sweep = payload.len > NOTIFY_MAX;
@@ -196,7 +200,8 @@ notify_bucket(int number)
 		resetStringInfo(&payload);
 		appendStringInfo(&payload, "%s\nsweep", bucket->name);
 	}
-	if (any)
+	/* A sidecar's look finds no task whose time has not come. */
+	if (any && (sweep || has_due || news_must_tell(bucket->name)))
 		Async_Notify(NOTIFY_CHANNEL, payload.data);
 	pfree(payload.data);
 }

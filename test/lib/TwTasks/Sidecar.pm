@@ -289,7 +289,7 @@ sub wait_until_idle
 				"SELECT count(*) > 0 FROM pg_stat_activity
 				WHERE application_name = 'twtasksd queue'
 				  AND ((query LIKE 'CALL %' AND state = 'active')
-					   OR (query LIKE 'LISTEN %' AND state = 'idle'))") eq 't'
+					   OR (query ~ '^LISTEN |late_commits' AND state = 'idle'))") eq 't'
 			  && $self->{node}->value(
 				"SELECT count(*) = 0 FROM pg_stat_activity
 				WHERE application_name IN ('twtasksd control', 'twtasksd grab',

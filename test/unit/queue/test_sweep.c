@@ -104,6 +104,39 @@ test_each_rests(void **state)
 	table_free(tables[1]);
 }
 
+/* Looks for new tasks cover all shares and take a fifth of the time. */
+static void
+test_news(void **state)
+{
+	char	   *names[] = {"a"};
+	Config		config = {.buckets = names, .nbuckets = 1, .sweep_us = SECONDS_TO_US(60)};
+	Table	   *tables[] = {table_new(100, 0, resolve, NULL)};
+	Sweep	   *sweep = sweep_open(NULL, &config, NULL, NULL, tables);
+
+	living = 2;
+	sweep_want_news(sweep, 0);
+	sweep_pump(sweep);
+	assert_int_equal(find_call("sweep")->int4s[SWEEP_SHARES], 1);
+	sweep_want_news(sweep, 0);	/* after that look began */
+	pass_us(MS_TO_US(10));
+	answer("sweep", NULL);
+	sweep_pump(sweep);
+	assert_null(find_call("sweep"));
+	turn_wanted = false;
+	pass_us(MS_TO_US(39));
+	assert_false(turn_wanted);
+	pass_us(MS_TO_US(1));
+	assert_true(turn_wanted);
+	sweep_pump(sweep);
+	answer("sweep", NULL);
+	pass_us(MS_TO_US(500));
+	sweep_pump(sweep);
+	assert_null(find_call("sweep"));
+	living = 1;
+	sweep_free(sweep);
+	table_free(tables[0]);
+}
+
 /* After a reconnect the sweep asks again. */
 static void
 test_lost(void **state)
@@ -545,6 +578,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_rests),
+		cmocka_unit_test(test_news),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_same_policies),
 		cmocka_unit_test(test_idle),
