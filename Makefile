@@ -17,7 +17,7 @@ EXTENSION_MK = -f extension.mk PG_CONFIG='$(PG_CONFIG)'
 
 # Root's rights are asked for only where they are needed.
 SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo sudo))
-AS_BUILT = $(SUDO) $(MAKE) AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
+AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-upgrade check-api models unit \
@@ -53,14 +53,14 @@ version:
 
 .PHONY: install-extension install-programs packages check-packages check-containers
 install-extension: extension ## installs the extension alone, on a database server
-	$(AS_BUILT) -f extension.mk install
+	$(SUDO) $(MAKE) $(AS_BUILT) -f extension.mk install
 
 install-programs: sidecar web tools workers
-	$(AS_BUILT) -C sidecar install
-	$(AS_BUILT) -C web install
-	$(AS_BUILT) -C tools install
-	$(AS_BUILT) -C share install
-	set -e; for worker in $(WORKERS); do $(AS_BUILT) -C $$worker install; done
+	$(SUDO) $(MAKE) $(AS_BUILT) -C sidecar install
+	$(SUDO) $(MAKE) $(AS_BUILT) -C web install
+	$(SUDO) $(MAKE) $(AS_BUILT) -C tools install
+	$(SUDO) $(MAKE) $(AS_BUILT) -C share install
+	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) $(AS_BUILT) -C $$worker install; done
 
 install: install-extension install-programs ## installs them, with sudo where needed
 
@@ -68,12 +68,12 @@ packages: ## builds Debian packages of both halves, into packages/; installs wha
 	@scripts/packages
 
 uninstall: ## removes them
-	$(AS_BUILT) -f extension.mk uninstall
-	$(AS_BUILT) -C sidecar uninstall
-	$(AS_BUILT) -C web uninstall
-	$(AS_BUILT) -C tools uninstall
-	$(AS_BUILT) -C share uninstall
-	set -e; for worker in $(WORKERS); do $(AS_BUILT) -C $$worker uninstall; done
+	$(SUDO) $(MAKE) $(AS_BUILT) -f extension.mk uninstall
+	$(SUDO) $(MAKE) $(AS_BUILT) -C sidecar uninstall
+	$(SUDO) $(MAKE) $(AS_BUILT) -C web uninstall
+	$(SUDO) $(MAKE) $(AS_BUILT) -C tools uninstall
+	$(SUDO) $(MAKE) $(AS_BUILT) -C share uninstall
+	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) $(AS_BUILT) -C $$worker uninstall; done
 
 demo: ## shows a task's life on a server of its own; installs what is missing
 	@scripts/demo
