@@ -58,6 +58,9 @@ for compiler in gcc clang; do
 	build $compiler
 	build_supervisor $compiler -O0 -g
 	build_supervisor $compiler -O2 -flto
-	# shellcheck disable=SC2046 # without the libraries that a build can leave out
-	C_INCLUDE_PATH=$copy/absent build $compiler $(sed -n 's/^# \(WITH_[A-Z]*=no\) .*/\1/p' Makefile sidecar/Makefile | sort -u)
 done | breaches
+
+# Without the libraries that a build can leave out.  That decides which files are
+# compiled, not how, so one compiler is enough.
+# shellcheck disable=SC2046 # words
+C_INCLUDE_PATH=$copy/absent build gcc $(sed -n 's/^# \(WITH_[A-Z]*=no\) .*/\1/p' Makefile | sort -u) | breaches
