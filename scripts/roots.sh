@@ -10,7 +10,6 @@
 # Release, its name, PostgreSQL.  No release of Debian has version 16.
 servers='
 bookworm Debian-12      15
-none     Debian         16
 trixie   Debian-13      17
 forky    Debian-testing 18'
 
