@@ -45,6 +45,13 @@ open_spans(void **state)
 	return 0;
 }
 
+static int
+free_spans(void **state)
+{
+	spans_free(spans);
+	return 0;
+}
+
 static Task *
 begin(const char *context, int tries)
 {
@@ -341,15 +348,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_first_try, open_spans),
-		cmocka_unit_test_setup(test_retry, open_spans),
-		cmocka_unit_test_setup(test_malformed, open_spans),
-		cmocka_unit_test_setup(test_untouched, open_spans),
-		cmocka_unit_test_setup(test_flags, open_spans),
-		cmocka_unit_test_setup(test_sample, open_spans),
-		cmocka_unit_test_setup(test_wait, open_spans),
-		cmocka_unit_test_setup(test_results, open_spans),
-		cmocka_unit_test_setup(test_off, open_spans)
+		cmocka_unit_test_setup_teardown(test_first_try, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_retry, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_malformed, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_untouched, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_flags, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_sample, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_wait, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_results, open_spans, free_spans),
+		cmocka_unit_test_setup_teardown(test_off, open_spans, free_spans)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

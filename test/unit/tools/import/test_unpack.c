@@ -152,6 +152,7 @@ test_plain(void **state)
 	assert_int_equal(out.len, 0);
 	text.len = 30;
 	assert_string_equal(unpack_again(0, &text, 29), UNPACK_TOO_LARGE);
+	pfree(text.data);
 }
 
 static void
@@ -168,6 +169,9 @@ test_gzip(void **state)
 	appendBinaryStringInfo(&twice, twice.data, twice.len);
 	assert_null(unpack_again(GZIP, &twice, 2 * LIMIT));
 	assert_digits(18000);
+	pfree(text.data);
+	pfree(packed.data);
+	pfree(twice.data);
 }
 
 static void
@@ -189,6 +193,9 @@ test_lz4(void **state)
 	assert_int_equal(out.len, 0);
 	appendStringInfoChar(&nothing, 'x');
 	assert_non_null(unpack_again(LZ4, &nothing, LIMIT));
+	pfree(packed.data);
+	pfree(stored.data);
+	pfree(nothing.data);
 }
 
 static void
@@ -207,6 +214,8 @@ test_zstd(void **state)
 		part.len = cut;
 		assert_non_null(unpack_again(ZSTD, &part, LIMIT));
 	}
+	pfree(text.data);
+	pfree(packed.data);
 }
 
 /* Data that fills the room made for it exactly. */
@@ -227,7 +236,9 @@ test_full_room(void **state)
 			assert_memory_equal(out.data, text.data, len);
 			packed.len--;
 			assert_non_null(unpack_again(format, &packed, 2 * LIMIT));
+			pfree(packed.data);
 		}
+		pfree(text.data);
 	}
 }
 
@@ -241,6 +252,7 @@ test_unknown(void **state)
 	assert_non_null(unpack_again(GZIP, &text, LIMIT));
 	assert_non_null(unpack_again(LZ4, &text, LIMIT));
 	assert_non_null(unpack_again(ZSTD, &text, LIMIT));
+	pfree(text.data);
 }
 
 int

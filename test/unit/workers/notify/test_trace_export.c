@@ -103,6 +103,13 @@ open_export(void **state)
 	return 0;
 }
 
+static int
+free_told(void **state)
+{
+	pfree(out.data);
+	return 0;
+}
+
 static void
 take(int n)
 {
@@ -321,15 +328,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_batches, open_export),
-		cmocka_unit_test_setup(test_again, open_export),
-		cmocka_unit_test_setup(test_gives_up, open_export),
-		cmocka_unit_test_setup(test_refused, open_export),
-		cmocka_unit_test_setup(test_partial_success, open_export),
-		cmocka_unit_test_setup(test_full, open_export),
-		cmocka_unit_test_setup(test_leaves, open_export),
-		cmocka_unit_test_setup(test_leaves_while_it_waits, open_export),
-		cmocka_unit_test_setup(test_leaves_with_nothing, open_export)
+		cmocka_unit_test_setup_teardown(test_batches, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_again, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_gives_up, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_refused, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_partial_success, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_full, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_leaves, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_leaves_while_it_waits, open_export, free_told),
+		cmocka_unit_test_setup_teardown(test_leaves_with_nothing, open_export, free_told)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
