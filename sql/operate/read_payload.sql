@@ -44,8 +44,9 @@ CREATE TYPE twtasks.task_payload AS (
 	type		text,
 	data		jsonb,
 	payload		bytea,
-	context		jsonb);
-COMMENT ON TYPE twtasks.task_payload IS 'What a task was given, as read_payload() returns it';
+	context		jsonb,
+	outcome		jsonb);
+COMMENT ON TYPE twtasks.task_payload IS 'What a task was given and what its handler gave, as read_payload() returns it';
 
 /*
  * twtasks.allow_payload(pattern, role)
@@ -248,6 +249,7 @@ END $$;
  * Returns
  *		task_id, version, type		of the task as it is now
  *		data, payload, context		as they were given to add_task()
+ *		outcome						as its handler gave it; NULL: none, or the task has not ended
  *
  * Errors
  *		42501			the role may not read payloads of that type: see
@@ -284,10 +286,10 @@ BEGIN
 			USING ERRCODE = 'insufficient_privilege',
 				HINT = format('An administrator can say: SELECT twtasks.allow_payload(%L, %L).', asked.type, asked.role);
 	END IF;
-	SELECT t.id, t.version, t.type, t.data, t.payload, t.context INTO found_task
-	FROM (SELECT l.id, l.version, l.type, l.data, l.payload, l.context, l.state_time FROM twtasks.task l
+	SELECT t.id, t.version, t.type, t.data, t.payload, t.context, t.outcome INTO found_task
+	FROM (SELECT l.id, l.version, l.type, l.data, l.payload, l.context, NULL::jsonb AS outcome, l.state_time FROM twtasks.task l
 		  UNION ALL
-		  SELECT f.id, f.version, f.type, f.data, f.payload, f.context, f.state_time FROM twtasks.finished_task f) t
+		  SELECT f.id, f.version, f.type, f.data, f.payload, f.context, f.outcome, f.state_time FROM twtasks.finished_task f) t
 	WHERE t.id = asked.task_id AND t.type = asked.type
 	ORDER BY t.state_time DESC LIMIT 1;
 	IF NOT FOUND THEN

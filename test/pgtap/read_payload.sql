@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(45);
+SELECT plan(46);
 CREATE ROLE regress_support IN ROLE twtasks_payload_viewer;
 CREATE ROLE regress_payments;
 CREATE ROLE regress_treasurer IN ROLE twtasks_payload_viewer, regress_payments;
@@ -35,12 +35,12 @@ DECLARE
 	number constant text := pg_temp.tried(role, format('SELECT twtasks.request_payload(%L, ''a test'')', task_id));
 BEGIN
 	UPDATE twtasks.payload_read SET asked_in = '3' WHERE id = number::bigint;
-	RETURN pg_temp.tried(role, format('SELECT concat_ws('' '', type, data, encode(payload, ''hex''), context) FROM twtasks.read_payload(%s)', number));
+	RETURN pg_temp.tried(role, format('SELECT concat_ws('' '', type, data, encode(payload, ''hex''), context, outcome) FROM twtasks.read_payload(%s)', number));
 END $$;
 SELECT twtasks.add_task('PAYOUT|EUR', '{"iban": "DE1", "amount": 1.10}', task_id => pg_temp.id(1), context => '{"request": "r"}') \g /dev/null
 SELECT twtasks.add_task('MAIL', NULL, payload => '\x00ff', task_id => pg_temp.id(2)) \g /dev/null
 SELECT pg_temp.task_in('DONE', pg_temp.id(3)) \g /dev/null
-UPDATE twtasks.finished_task SET type = 'PAYOUT|EUR', data = '{"iban": "DE3"}' WHERE id = pg_temp.id(3);
+UPDATE twtasks.finished_task SET type = 'PAYOUT|EUR', data = '{"iban": "DE3"}', outcome = '{"fee": 0.10}' WHERE id = pg_temp.id(3);
 
 SELECT is(pg_temp.read('regress_support', pg_temp.id(1)), '42501', 'nobody may read payloads before somebody is allowed to');
 SELECT is((SELECT count(*) FROM twtasks.payload_read WHERE was_denied AND task_id = pg_temp.id(1)), 1::bigint, 'a denied request has a row');
@@ -48,9 +48,10 @@ SELECT is(twtasks.allow_payload('*', 'regress_support'), true, 'allow_payload() 
 SELECT is(twtasks.allow_payload('*', 'regress_support'), false, 'allowing it again changes nothing');
 SELECT is(pg_temp.read('regress_support', pg_temp.id(1)), 'PAYOUT|EUR {"iban": "DE1", "amount": 1.10} {"request": "r"}', 'an allowed role reads data and context');
 SELECT is(pg_temp.read('regress_support', pg_temp.id(2)), 'MAIL 00ff', 'it reads a payload byte for byte');
-SELECT is(pg_temp.read('regress_support', pg_temp.id(3)), 'PAYOUT|EUR {"iban": "DE3"}', 'it reads the payload of a finished task');
+SELECT is(pg_temp.read('regress_support', pg_temp.id(3)), 'PAYOUT|EUR {"iban": "DE3"} {"fee": 0.10}', 'it reads payload and outcome of a finished task');
 SELECT is(twtasks.allow_payload('PAYOUT|*', 'regress_payments'), true, 'a more special pattern is allowed to another role');
 SELECT is(pg_temp.read('regress_support', pg_temp.id(1)), '42501', 'then only the more special pattern counts for its types');
+SELECT is(pg_temp.read('regress_support', pg_temp.id(3)), '42501', '... also for outcomes');
 SELECT is(pg_temp.read('regress_support', pg_temp.id(2)), 'MAIL 00ff', 'other types stay readable');
 SELECT is(pg_temp.read('regress_treasurer', pg_temp.id(1)), 'PAYOUT|EUR {"iban": "DE1", "amount": 1.10} {"request": "r"}', 'a member of the allowed role reads');
 SELECT is(pg_temp.read('regress_treasurer', pg_temp.id(2)), '42501', 'it reads no other types');

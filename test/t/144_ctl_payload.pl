@@ -50,6 +50,11 @@ is($reader->json(0, [ 'payload', $id, @reason ])->{data}{iban}, 'DE1', 'payload 
 like(($reader->ends(0, [ 'payload', $id, @reason ]))[0], qr/12345678901234567890\.10/, 'payload changes no number');
 is($reader->json(0, [ 'payload', $bytes, @reason ])->{payload}, '\x00ff0a', 'payload shows bytes');
 is($node->value("$reads WHERE NOT was_denied AND reason = 'customer asks' AND actor = 'reader'"), 3, 'each read is noted, with its reason');
+my $ended = $node->value("SELECT task_id FROM twtasks.add_task('ENDED', run_after => '2100-01-01')");
+
+$node->value("SELECT twtasks.cancel_task('$ended', NULL, 'a test')");
+$node->value(qq{UPDATE twtasks.finished_task SET outcome = '{"fee": 12345678901234567890.10}' WHERE id = '$ended'});
+like(($reader->ends(0, [ 'payload', $ended, @reason ]))[0], qr/12345678901234567890\.10/, 'payload shows the outcome');
 my ($none, $gone) = $reader->ends(1, [ 'payload', '00000000-0000-0000-0000-000000000001', @reason ], 'a task that is not there');
 
 like($gone, qr/does not exist/, 'payload says that there is no such task');

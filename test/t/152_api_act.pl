@@ -208,16 +208,20 @@ sub payload
 }
 my ($status, $read, $whole) = payload($paid);
 
-is_deeply([ $status, @$read{qw(data payload context type)} ], [ 200, { iban => CANARY, big => 1 }, 'cmF3IGNhbmFyeS00MWQ3', undef, 'PAID' ], 'a payload as JSON');
+is_deeply([ $status, @$read{qw(data payload context type outcome)} ], [ 200, { iban => CANARY, big => 1 }, 'cmF3IGNhbmFyeS00MWQ3', undef, 'PAID', undef ], 'a payload as JSON');
 like($whole->{headers}{'cache-control'}, qr/no-store/, '... that nobody keeps');
 is_deeply([ @{ (payload($paid, as => 'text'))[1] }{qw(data payload)} ], [ '{"big": 1, "iban": "' . CANARY . '"}', 'raw ' . CANARY ], '... as text');
 is((payload($paid, as => 'base64'))[1]{payload}, 'cmF3IGNhbmFyeS00MWQ3', '... in base64');
+$node->value("SELECT twtasks.cancel_task('$paid', NULL, 'a test')");
+$node->value(qq{UPDATE twtasks.finished_task SET outcome = '{"fee": 0.10}' WHERE id = '$paid'});
+is_deeply((payload($paid))[1]{outcome}, { fee => 0.1 }, 'the outcome as JSON');
+is((payload($paid, as => $_))[1]{outcome}, '{"fee": 0.10}', "... as $_, with all digits") foreach qw(text base64);
 is((payload($secret))[0], 403, 'a type that the role may not read');
 is((payload(NOBODY))[0], 404, 'no such task');
 is(($web->call('otto', 'POST', "/tasks/$paid/payload", body => { reason => 'x' }))[0], 403, 'an operator reads none');
 is((payload($paid, reason => ''))[0], 400, 'nor is it read without a reason');
 is( $node->value("SELECT string_agg(concat_ws(' ', on_behalf_of, coalesce(type, '-'), was_denied, reason), ', ' ORDER BY id) FROM twtasks.payload_read"),
-	join(', ', ('pia PAID f customer asks') x 3, 'pia SECRET t customer asks', 'pia - f customer asks'),
+	join(', ', ('pia PAID f customer asks') x 6, 'pia SECRET t customer asks', 'pia - f customer asks'),
 	'each request is recorded, also the denied one and the one for nothing');
 
 # ---- a search in payloads ----

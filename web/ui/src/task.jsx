@@ -120,7 +120,8 @@ function Payload({ task }) {
 	useHold(open);
 	if (!may('payload')) return null;
 	// As text from the database, since JavaScript would change long numbers.
-	const text = shown && ([shown.data, shown.payload].filter((part) => part !== null && part !== undefined).join('\n\n') || 'It has no data and no payload.');
+	const parts = shown && [shown.data, shown.payload].filter((part) => part !== null && part !== undefined);
+	const text = shown && (parts.join('\n\n') || 'It has no data and no payload.');
 	const read = async (reason) => {
 		const ask = (as) => call('POST', address(['tasks', task.id, 'payload']), { reason, as });
 		setShown(await ask('text').catch(async (problem) => {
@@ -130,7 +131,8 @@ function Payload({ task }) {
 	};
 	return (
 		<Panel title="Payload" aside={<button type="button" class="small" onClick={() => set(true)}>{shown ? 'Read it again' : 'Read it'} …</button>}>
-			{shown ? <><pre tabindex="0" aria-label="payload">{text}</pre><p class="meta">{shown.is_coded && 'In base64, since it is not text in UTF-8. '}This read is recorded. <Copy text={text} label="the payload" /></p></> : <p class="quiet">Each read is recorded with your name and reason.</p>}
+			{shown ? <><pre tabindex="0" aria-label="payload">{text}</pre><p class="meta">{shown.is_coded && 'In base64, since it is not text in UTF-8. '}This read is recorded. <Copy text={text} label="the payload" /></p>
+				{shown.outcome && <><pre tabindex="0" aria-label="outcome">{shown.outcome}</pre><p class="meta">The outcome that its handler gave. <Copy text={shown.outcome} label="the outcome" /></p></>}</> : <p class="quiet">Each read is recorded with your name and reason.</p>}
 			{open && (
 				<Change title="Read the payload" verb="Read it" done="The payload was read; the read is recorded." onClose={() => set(false)}
 					lead="Your name, the time and the reason are recorded before it is shown, also if you may not read it."
