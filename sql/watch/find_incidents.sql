@@ -113,7 +113,8 @@ $$;
  *
  *		Incidents of tasks that were counted: tasks in ERROR, tasks of unknown outcome,
  *		and types whose oldest task in the queue waits longer than their queue_time.  An
- *		open incident of such a type ends when its oldest task waits half as long.
+ *		open incident of such a type ends when its oldest task waits half as long.  Reads
+ *		10,000 tasks of unknown outcome at most; beside more no incident of them ends.
  *
  * Returns
  *		as find_incidents()
@@ -125,6 +126,8 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 20
 SET search_path = pg_catalog, pg_temp
 AS $$
+	WITH lost AS MATERIALIZED (SELECT u.type, u.lost_at FROM twtasks.unknown_outcomes u LIMIT 10000),
+	capped AS MATERIALIZED (SELECT count(*) >= 10000 AS capped FROM lost)
 	SELECT 'error', e.type, e.tasks,
 		   format(twtasks_internal.plural(e.tasks, '%s%s task of type "%s" is in ERROR', '%s%s tasks of type "%s" are in ERROR'),
 				  CASE WHEN e.capped THEN 'at least ' END, e.tasks, e.type),
@@ -140,11 +143,17 @@ AS $$
 	FROM twtasks.monitor_look l
 	WHERE l.errors > 0 AND NOT EXISTS (SELECT FROM twtasks.monitor_type m WHERE m.status = 'ERROR')
 	UNION ALL
-	SELECT 'unknown', u.type, count(*), format(twtasks_internal.plural(count(*), '%s task of type "%s" has an unknown outcome', '%s tasks of type "%s" have an unknown outcome'),
-				  count(*), u.type),
-		   format(twtasks_internal.plural(count(*), 'it was lost at %s', 'the first one was lost at %s'), min(u.lost_at)),
+	SELECT 'unknown', u.type, u.tasks,
+		   format(twtasks_internal.plural(u.tasks, '%s%s task of type "%s" has an unknown outcome', '%s%s tasks of type "%s" have an unknown outcome'),
+				  CASE WHEN c.capped THEN 'at least ' END, u.tasks, u.type),
+		   format(twtasks_internal.plural(u.tasks, 'it was lost at %s', 'the first one was lost at %s'), u.lost_at),
 		   format('SELECT * FROM twtasks.unknown_outcomes WHERE type = %L shows them, with what to type', u.type)
-	FROM twtasks.unknown_outcomes u GROUP BY u.type
+	FROM (SELECT l.type, count(*) AS tasks, min(l.lost_at) AS lost_at FROM lost l GROUP BY l.type) u, capped c
+	UNION ALL
+	-- a type that is not among those that were read may still have some
+	SELECT i.kind, i.object, i.count, i.summary, i.detail, i.hint
+	FROM twtasks.incident i, capped c
+	WHERE i.kind = 'unknown' AND i.resolved IS NULL AND c.capped AND NOT EXISTS (SELECT FROM lost l WHERE l.type = i.object)
 	UNION ALL
 	SELECT 'old', o.type, o.tasks,
 		   format(twtasks_internal.plural(o.tasks, '%s%s task of type "%s" waits since %s', '%s%s tasks of type "%s" wait, the oldest since %s'),

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 CREATE EXTENSION twtasks_events;
 CREATE EXTENSION twtasks_kinds;
-SELECT plan(11);
+SELECT plan(14);
 
 -- Rows of a table that were read since the last call.
 CREATE TEMPORARY TABLE read_before AS SELECT r.oid AS relation, 0::bigint AS rows
@@ -50,5 +50,17 @@ SELECT pg_temp.rows_read('twtasks.task') \g /dev/null
 SELECT is((SELECT count(*) FROM twtasks.type_loads(worst_first => true)), 1::bigint, 'loads of types, before any count');
 SELECT is((SELECT sum(added) FROM twtasks.recent_minutes()), 2::numeric, '... and minutes with the only tasks whose ids tell their time');
 SELECT cmp_ok(pg_temp.rows_read('twtasks.task'), '<=', 2000::bigint, '... read the newest tasks only');
+
+-- Tasks of unknown outcome.
+UPDATE twtasks.task SET error = 'the node that ran it is gone' WHERE status = 'ERROR';
+INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, count, summary)
+SELECT 'unknown/' || o, 'unknown', o, 'page', now(), now(), 3, 'some' FROM unnest('{LATER,OTHER}'::text[]) o;
+SELECT pg_temp.rows_read('twtasks.task') \g /dev/null
+SELECT is((SELECT array_agg(c.object || ': ' || c.summary ORDER BY c.object) FROM twtasks_internal.counted_incidents(now()) c WHERE c.kind = 'unknown'),
+	'{"LATER: at least 10000 tasks of type \"LATER\" have an unknown outcome","OTHER: some"}', 'incidents: many tasks of unknown outcome, which hide those of another type');
+SELECT cmp_ok(pg_temp.rows_read('twtasks.task'), '<=', 10000::bigint, '... of which a part is read');
+DELETE FROM twtasks.task WHERE status = 'ERROR' AND id > pg_temp.id(100010);
+SELECT pg_temp.rows_read('twtasks.task') \g /dev/null
+SELECT is((SELECT array_agg(c.object || ': ' || c.count) FROM twtasks_internal.counted_incidents(now()) c WHERE c.kind = 'unknown'), '{"LATER: 10"}', '... and some, which hide none');
 SELECT * FROM finish();
 ROLLBACK;
