@@ -84,6 +84,8 @@ AS 'MODULE_PATHNAME', 'twt_add_task';
  *		22023		key_rule is not one of the above, or as add_task()
  *		23505		a live task of another type has the key, or a task of add_task(),
  *					unless key_rule is 'kept'
+ *		55000		the task with the key is held and may have started, and key_rule is
+ *					'replace' or 'replace_data'
  *		others		as add_task()
  *
  * Writes		twtasks.task, twtasks.unique_key; twtasks.audit, if the task that is

@@ -2,12 +2,13 @@
  * twtasks_internal.hold_copied(reason)
  *
  *		Holds every task that would run by itself: WAITING, SUBMITTED and
- *		PROCESSING become HELD.
+ *		PROCESSING become HELD.  The original may have started them, so put_task()
+ *		does not replace them.
  *
  * Returns
  *		the number of tasks
  *
- * Writes		twtasks.task, twtasks.audit
+ * Writes		twtasks.task, twtasks.unique_key, twtasks.audit
  * Locks		rows
  */
 CREATE FUNCTION twtasks_internal.hold_copied(reason text)
@@ -24,7 +25,10 @@ AS $$
 			state_time = twtasks.clock(), next_event_time = 'infinity', deadline = NULL,
 			planned = CASE t.status WHEN 'WAITING' THEN t.next_event_time END
 		FROM found f WHERE t.id = f.id
-		RETURNING t.id, t AS task)
+		RETURNING t.id, t AS task),
+	kept AS (
+		UPDATE twtasks.unique_key k SET put_version = -1
+		FROM held h WHERE k.task_id = h.id AND k.put_version IS NOT NULL)
 	SELECT count(twtasks_internal.write_audit('adopt', f.id, twtasks_internal.facts(f.task),
 									 twtasks_internal.facts(h.task), hold_copied.reason))
 	FROM found f JOIN held h ON h.id = f.id

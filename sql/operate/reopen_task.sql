@@ -18,9 +18,11 @@ AS $$
 DECLARE
 	put bigint;
 BEGIN
-	-- A new row, since cleaning may be about to delete the old one.
+	-- A new row, since cleaning may be about to delete the old one.  A task loses its
+	-- row only to a later put_task(), and has started, so it is not replaced: -1.
 	DELETE FROM twtasks.unique_key k WHERE k.task_id = task.id RETURNING k.put_version INTO put;
-	INSERT INTO twtasks.unique_key (task_id, key, put_version) VALUES (task.id, task.key, put)
+	INSERT INTO twtasks.unique_key (task_id, key, put_version)
+	VALUES (task.id, task.key, CASE WHEN FOUND THEN put ELSE -1 END)
 	ON CONFLICT DO NOTHING;
 	IF NOT EXISTS (SELECT FROM twtasks.unique_key k
 				   WHERE k.task_id = task.id AND k.key IS NOT DISTINCT FROM task.key) THEN

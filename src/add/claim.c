@@ -14,12 +14,14 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
 #include "add/claim.h"
 #include "add/when.h"
 #include "base/plan.h"
+#include "base/rows.h"
 #include "base/unix_time.h"
 #include "common/task_id.h"
 #include "node/adoption.h"
@@ -247,17 +249,21 @@ refuse_other_type(const NewTask *task)
 			 errhint("Begin the keys of each type with the type.")));
 }
 
-/* Whether the holder is live; then its version is in *holder. */
+/*
+ * Whether the holder is live; then its version is in *holder.  An ended task keeps no
+ * new one out, so an end counts that the transaction's snapshot lacks.
+ */
 static bool
-find_live(Claims *claims, const NewTask *task, AddedTask *holder)
+find_live(Claims *claims, const NewTask *task, AddedTask *holder, bool *is_held)
 {
 	Datum		values[1] = {UUIDPGetDatum(&holder->id)};
 	bool		isnull;
 	Datum		type;
 
 	append_flush(claims->append);
-	if (!read_version(plan_execute(PLAN_FIND_LIVE, values, NULL), holder))
+	if (!read_version(plan_query_latest(PLAN_FIND_LIVE, values), holder))
 		return false;
+	*is_held = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3, &isnull));
 	type = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull);
 	if (strcmp(TextDatumGetCString(type), task->type) != 0)
 		refuse_other_type(task);
@@ -284,8 +290,21 @@ refuse_kept(const NewTask *task)
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("key \"%s\" is kept for an earlier task",
 					TextDatumGetCString(task->values[NEW_KEY])),
-			 errdetail("A call of add_task() has added that task."),
+			 errdetail("The key was claimed by add_task(), by an import, or with the key_rule \"kept\"."),
 			 errhint("Give the keys of put_task() a prefix of their own.")));
+}
+
+/* To change its data, or to run another task beside it, would pass over whoever holds it. */
+static void
+refuse_held(const NewTask *task, const AddedTask *holder)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("key \"%s\" belongs to a held task that may have started",
+					TextDatumGetCString(task->values[NEW_KEY])),
+			 errdetail("The task is \"%s\".",
+					   DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&holder->id)))),
+			 errhint("Release or cancel that task first.")));
 }
 
 /*
@@ -356,6 +375,7 @@ settle(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result)
 {
 	AddedTask	own = *result;
 	int64		put_version;
+	bool		is_held = false;
 
 	if (!find_first(task, result))
 		return false;
@@ -368,8 +388,10 @@ settle(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result)
 		result->result = ADD_REPLACED;
 		return true;
 	}
-	if (find_live(claims, task, result) && task->key_rule == KEY_LIVE)
+	if (find_live(claims, task, result, &is_held) && task->key_rule == KEY_LIVE)
 		return true;
+	if (is_held)
+		refuse_held(task, result);
 
 	/* In a copy that is not adopted, the holder may still come. */
 	if (!result->version_known && !twt_is_adopted())
@@ -381,22 +403,36 @@ settle(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result)
 	return true;
 }
 
+/* In SQL of 1.0 all keys are kept. */
+static void
+require_put_version(void)
+{
+	if (get_attnum(rows_relation("unique_key"), "put_version") == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the SQL of extension \"twtasks\" has no key_rule other than kept"),
+				 errhint("Run ALTER EXTENSION twtasks UPDATE.")));
+}
+
 void
 claim_key(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result)
 {
-	Datum		values[2] = {UUIDPGetDatum(&result->id), task->values[NEW_KEY]};
-	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
 	AddedTask	own = {.id = result->id, .result = ADD_EXISTS};
+	Datum		values[2] = {UUIDPGetDatum(&own.id), task->values[NEW_KEY]};
+	char		nulls[2] = {' ', task->nulls[NEW_KEY] ? 'n' : ' '};
+	PlanId		claim = task->key_rule == KEY_KEPT ? PLAN_CLAIM_KEY : PLAN_PUT_KEY;
 
 	begin_statements(claims);
+	if (claim == PLAN_PUT_KEY)
+		require_put_version();
 	for (int i = 0; i < CLAIM_ATTEMPTS; i++)
 	{
-		if (change_key(claims, task->key_rule == KEY_KEPT ? PLAN_CLAIM_KEY : PLAN_PUT_KEY, values, nulls))
+		*result = own;
+		if (change_key(claims, claim, values, nulls))
 		{
 			result->result = ADD_NEW;
 			return;
 		}
-		*result = own;
 		if (settle(claims, task, now, result))
 			return;
 	}

@@ -25,7 +25,10 @@
  *		invariant	a task that has started keeps its data: receivers know its id
  *					from the first try, and would take other data for the same.
  *					A start and its end raise the version by two, so a task may be
- *					replaced while its version is at most one above put_version
+ *					replaced while its version is at most one above put_version.
+ *					Changes by hand that start nothing do not count
+ *		invariant	a held task is replaced or the add fails: no task with its key
+ *					runs beside it
  *		invariant	a finish frees no key.  The next add takes the key from the
  *					ended task, so tasks of other rules pay nothing
  *
@@ -66,8 +69,8 @@ extern void claims_end(Claims *claims);
  * has them and is to be stored; else *result is about the task that has them.
  *
  * Errors: 23505 if the id exists with another key, the live task with the key has
- * another type, or add_task() has the key that put_task() wants; 55P03 after
- * patience_ms; 40001 if the holder comes and goes
+ * another type, or add_task() has the key that put_task() wants; 55000 if a task
+ * is held that may have started; 55P03 after patience_ms; 40001 if the holder comes and goes
  */
 extern void claim_key(Claims *claims, const NewTask *task, TimestampTz now, AddedTask *result);
 

@@ -30,6 +30,12 @@ typedef struct Statement
 /* Whether a task that is replaced gets a new time; $6: the caller wants that. */
 #define MOVES "($6 AND NOT " IS_HELD ")"
 
+/* Changes by hand since the version $16 that started nothing; each is one version. */
+#define CHANGES_BY_HAND \
+	"(SELECT pg_catalog.count(*) FROM twtasks.audit u " \
+	"WHERE u.task_id OPERATOR(pg_catalog.=) $1 AND u.to_version OPERATOR(pg_catalog.>) $16 " \
+	"AND u.action OPERATOR(pg_catalog.=) ANY ('{hold,release,prioritize,reschedule}'::pg_catalog.text[]))"
+
 #define NOTE_CANCEL(column, value) \
 	"WITH freed AS (DELETE FROM twtasks.cancel_request r " \
 	"WHERE r.task_id OPERATOR(pg_catalog.=) $1 RETURNING r.*) " \
@@ -70,7 +76,12 @@ static const Statement statements[PLAN_COUNT] = {
 		4, {UUIDOID, TEXTOID, UUIDOID, INT8OID}
 	},
 	[PLAN_REPLACE_TASK] = {
-		"WITH replaced AS (UPDATE twtasks.task t SET version = t.version OPERATOR(pg_catalog.+) 1, added_by = $3, size = $4, "
+		"WITH found AS MATERIALIZED (SELECT t.id, t AS task, " CHANGES_BY_HAND " AS changes FROM twtasks.task t "
+		"WHERE t.id OPERATOR(pg_catalog.=) $1 AND t.type OPERATOR(pg_catalog.=) $2 "
+		"AND t.status OPERATOR(pg_catalog.=) ANY ('{WAITING,SUBMITTED,HELD}'::twtasks.task_status[]) "
+		"AND t.version OPERATOR(pg_catalog.<=) "
+		"($16 OPERATOR(pg_catalog.+) 1 OPERATOR(pg_catalog.+) " CHANGES_BY_HAND ") FOR UPDATE OF t), "
+		"replaced AS (UPDATE twtasks.task t SET version = t.version OPERATOR(pg_catalog.+) 1, added_by = $3, size = $4, "
 		"priority = $5, sub_type = $10, bucket = $11, data = $12, payload = $13, context = $14, expires = $15, "
 		"status = CASE WHEN NOT " MOVES " THEN t.status WHEN $9 THEN 'SUBMITTED'::twtasks.task_status "
 		"ELSE 'WAITING'::twtasks.task_status END, "
@@ -78,22 +89,19 @@ static const Statement statements[PLAN_COUNT] = {
 		"state_time = CASE WHEN " MOVES " THEN $7 ELSE t.state_time END, "
 		"next_event_time = CASE WHEN " MOVES " THEN $8 ELSE t.next_event_time END, "
 		"planned = CASE WHEN NOT $6 OR NOT " IS_HELD " THEN t.planned WHEN NOT $9 THEN $8 END "
-		"WHERE t.id OPERATOR(pg_catalog.=) $1 AND t.type OPERATOR(pg_catalog.=) $2 "
-		"AND t.status OPERATOR(pg_catalog.=) ANY ('{WAITING,SUBMITTED,HELD}'::twtasks.task_status[]) "
-		"AND t.version OPERATOR(pg_catalog.<=) ($16 OPERATOR(pg_catalog.+) 1) "
-		"RETURNING t.id, t.version, t.status, CASE t.status WHEN 'WAITING'::twtasks.task_status THEN t.next_event_time "
-		"WHEN 'SUBMITTED'::twtasks.task_status THEN t.state_time END AS due), "
-		"noted AS (INSERT INTO twtasks.audit (role, action, task_id, from_version, to_version, from_status, to_status) "
-		"SELECT $3, 'replace', r.id, r.version OPERATOR(pg_catalog.-) 1, r.version, r.status, r.status FROM replaced r "
-		"WHERE EXISTS (SELECT FROM twtasks.audit u WHERE u.task_id OPERATOR(pg_catalog.=) r.id "
-		"AND u.to_version OPERATOR(pg_catalog.=) (r.version OPERATOR(pg_catalog.-) 1))) "
+		"FROM found f WHERE t.id OPERATOR(pg_catalog.=) f.id "
+		"RETURNING f.task AS was, t AS became, f.changes, t.id, t.version, CASE t.status WHEN 'WAITING'::twtasks.task_status THEN t.next_event_time "
+		"WHEN 'SUBMITTED'::twtasks.task_status THEN t.state_time END AS due) "
 		"UPDATE twtasks.unique_key k SET put_version = r.version FROM replaced r "
-		"WHERE k.task_id OPERATOR(pg_catalog.=) r.id RETURNING r.version, r.due",
+		"WHERE k.task_id OPERATOR(pg_catalog.=) r.id RETURNING r.version, r.due, "
+		"CASE WHEN r.changes OPERATOR(pg_catalog.>) 0 THEN twtasks_internal.write_audit('replace', r.id, "
+		"twtasks_internal.facts(r.was), twtasks_internal.facts(r.became), NULL) END",
 		16, {UUIDOID, TEXTOID, TEXTOID, INT4OID, INT2OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BOOLOID,
 		TEXTOID, TEXTOID, JSONBOID, BYTEAOID, JSONBOID, TIMESTAMPTZOID, INT8OID}
 	},
 	[PLAN_FIND_LIVE] = {
-		"SELECT t.version, t.type FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
+		"SELECT t.version, t.type, t.status OPERATOR(pg_catalog.=) 'HELD'::twtasks.task_status "
+		"FROM twtasks.task t WHERE t.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
 	[PLAN_FIND_VERSION] = {

@@ -3,7 +3,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(54);
+SELECT plan(66);
 
 -- Adds a task with the key "k"; its result, version, and whether its id is that of the task before.
 CREATE FUNCTION pg_temp.put(data jsonb, rule text, before uuid DEFAULT NULL, run_after timestamptz DEFAULT NULL, priority integer DEFAULT NULL) RETURNS text
@@ -80,14 +80,13 @@ BEGIN
 		WHEN 'resumed' THEN PERFORM pg_temp.finish(first, 'error'), twtasks.resume_task(first);
 		WHEN 'accepted' THEN PERFORM pg_temp.finish(first, 'accepted'), twtasks.finish_task(first, 1, 'repeat', 'again');
 		WHEN 'released' THEN PERFORM pg_temp.finish(first, 'release');
-		WHEN 'held' THEN PERFORM pg_temp.finish(first, 'retry', delay_ms => 60000), twtasks.hold_task(first);
 		WHEN 'reopened' THEN PERFORM pg_temp.finish(first, 'error'), twtasks.fail_task(first), twtasks.reopen_task(first);
 	END CASE;
 	said := pg_temp.put('2', 'replace', first);
 	RETURN said || (SELECT string_agg(' ' || t.data::text, '' ORDER BY t.data) FROM twtasks.task t);
 END $$;
 SELECT is(pg_temp.after(c), 'added 0 other 1 2', 'a task that has started is not replaced: ' || c)
-FROM unnest('{retry,repeat,resumed,accepted,released,held,reopened}'::text[]) c;
+FROM unnest('{retry,repeat,resumed,accepted,released,reopened}'::text[]) c;
 
 -- An operator's hold stays.
 SELECT pg_temp.again(), pg_temp.put('1', 'replace') \g /dev/null
@@ -98,6 +97,7 @@ SELECT is((SELECT jsonb_build_array(data, status, planned = '2100-01-01'::timest
 
 SELECT is((SELECT string_agg(concat_ws(' ', action, from_version, to_version, from_status, role = session_user), ', ' ORDER BY id) FROM twtasks.audit WHERE task_id = :'first'),
 	'hold 0 1 SUBMITTED t, replace 1 2 HELD t', '... and the audit says so');
+SELECT is((SELECT after ->> 'planned' IS NOT NULL FROM twtasks.audit WHERE action = 'replace' AND task_id = :'first'), true, '... with what it changed');
 SELECT is((SELECT string_agg(concat_ws(' ', event, version), ', ' ORDER BY version) FROM twtasks.life(:'first')), 'add 0, hold 1, replace 2', '... as its life does');
 
 -- So does a replacement of what an operator has changed; one that nobody has touched leaves no row.
@@ -108,6 +108,41 @@ SELECT twtasks.prioritize_task(:'first', 1, 1, 'urgent') \g /dev/null
 SELECT is(pg_temp.put('3', 'replace', :'first'), 'replaced 3 same', 'a task with another priority is replaced');
 SELECT is((SELECT string_agg(concat_ws(' ', action, to_version), ', ' ORDER BY id) FROM twtasks.audit WHERE task_id = :'first'),
 	'prioritize 2, replace 3', '... which the audit tells');
+
+-- Changes by hand do not count as a start, nor does the time that comes.
+SELECT pg_temp.again(), pg_temp.put('1', 'replace', run_after => '2000-01-01') \g /dev/null
+SELECT pg_temp.of_key() AS first \gset
+UPDATE twtasks.task SET status = 'WAITING', queued = false, next_event_time = now() - interval '1 s';
+SELECT is((SELECT promoted FROM twtasks_internal.promote_tasks()), 1::bigint, 'the time comes');
+SELECT twtasks.hold_task(:'first'), twtasks.prioritize_task(:'first', priority => 1) \g /dev/null
+SELECT is(pg_temp.put('2', 'replace', :'first', '2100-01-01'), 'replaced 4 same', 'a task that came due, was held and prioritized is replaced');
+SELECT is((SELECT jsonb_build_array(status, priority) FROM twtasks.task), '["HELD", 5]', 'and stays held');
+SELECT is((SELECT jsonb_build_array(before -> 'priority', after -> 'priority') FROM twtasks.audit WHERE action = 'replace' AND task_id = :'first'), '[1, 5]', 'the audit has the priority that was lost');
+SELECT twtasks.release_task(:'first') \g /dev/null
+SELECT is(pg_temp.put('3', 'replace', :'first'), 'replaced 6 same', 'released, it is replaced again');
+SELECT is((SELECT string_agg(concat_ws(' ', action, from_status, to_status), ', ' ORDER BY id) FROM twtasks.audit WHERE task_id = :'first' AND from_version > 3),
+	'release HELD WAITING, replace WAITING SUBMITTED', 'the audit has the status before and after');
+
+-- Nothing runs beside a held task that may have started: here, or where this database was copied from.
+SELECT pg_temp.again(), pg_temp.put('1', 'replace') \g /dev/null
+SELECT pg_temp.of_key() AS first \gset
+SELECT pg_temp.grab(:'first'), pg_temp.finish(:'first', 'retry', delay_ms => 60000), twtasks.hold_task(:'first') \g /dev/null
+SELECT throws_ok($$SELECT pg_temp.put('2', 'replace_data')$$, '55000', 'key "k" belongs to a held task that may have started', 'a held task that has started is not passed over');
+SELECT is(pg_temp.put('2', 'live', :'first'), 'already_exists 3 same', '... and is live');
+SELECT twtasks.cancel_task(:'first') \g /dev/null
+SELECT is(pg_temp.put('2', 'replace', :'first'), 'added 0 other', 'when it is cancelled, a new one is added');
+SELECT pg_temp.again(), pg_temp.put('1', 'replace') \g /dev/null
+SELECT twtasks_internal.hold_copied('copy') \g /dev/null
+SELECT throws_ok($$SELECT pg_temp.put('2', 'replace')$$, '55000', NULL, 'a task that adopt() held keeps its data');
+
+-- A key of put_task() stays one.
+SELECT pg_temp.again(), pg_temp.put('1', 'replace') \g /dev/null
+SELECT pg_temp.of_key() AS first \gset
+SELECT pg_temp.grab(:'first'), pg_temp.finish(:'first', 'error'), twtasks.fail_task(:'first'), pg_temp.put('2', 'replace') \g /dev/null
+SELECT pg_temp.of_key() AS second \gset
+SELECT pg_temp.grab(:'second'), pg_temp.finish(:'second', 'delete'), twtasks.reopen_task(:'first') \g /dev/null
+SELECT is(pg_temp.of_key(), :'first', 'a reopened task has its key again, when the next one is gone');
+SELECT is(pg_temp.put('3', 'replace', :'first'), 'added 0 other', 'put_task() may take it, but does not replace what has started');
 
 -- Keys and ids of add_task() stay with their task.
 SELECT pg_temp.again() \g /dev/null
