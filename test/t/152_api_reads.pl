@@ -187,6 +187,26 @@ is((get('/kinds/payout/payout-3'))[1]{state}, 'find', '... under way');
 is_deeply([ map { scalar @{ $_->{faults} } } @{ (get('/nodes?state=alive'))[1]{items} } ], [ 0, 1 ], 'faults of nodes');
 is_deeply([ map { scalar @{ $_->{next} } } @{ (get('/schedules'))[1]{items} } ], [ 5, 0, 5 ], 'five times to come, and none while paused');
 
+# ---- 6,000 tasks of unknown outcome, the last one lost last ----
+
+$node->value(<<'SQL');
+	INSERT INTO twtasks.task (id, next_event_time, state_time, created, status, queued, type, error)
+	SELECT api.id(100000 + n), 'infinity', now() - (6001 - n) * interval '1 ms', now(), 'ERROR', false, 'LOST', 'the node that ran it is gone'
+	FROM generate_series(1, 6000) n
+SQL
+my ($cursor, @lost) = ('');
+
+do
+{
+	my (undef, $page) = get("/unknown?type=LOST&limit=200&cursor=$cursor" =~ s/&cursor=$//r);
+
+	is("$page->{total}, $page->{total_capped}", '5000, 1', 'more than 5,000 are not counted') unless @lost;
+	push @lost, map { $_->{id} } @{ $page->{items} };
+	$cursor = ($page->{cursor} // '') =~ s/([^\w.-])/sprintf '%%%02X', ord $1/ger;
+} while ($cursor ne '' && @lost <= 6000);
+is_deeply(\@lost, [ map { id(100_000 + $_) } reverse 1 .. 6000 ], '... but listed, from the last one on');
+$node->value("DELETE FROM twtasks.task WHERE type = 'LOST'");
+
 # ---- 10,000 types ----
 
 $node->value(<<'SQL');
