@@ -8,6 +8,8 @@
 ifeq ($(origin PG_CONFIG),undefined)
 PG_CONFIG := $(shell scripts/pg-config)
 endif
+# By its whole path, since sudo has another PATH.
+override PG_CONFIG := $(or $(shell command -v '$(PG_CONFIG)'),$(PG_CONFIG))
 export PG_CONFIG
 
 WORKERS = workers/run workers/http workers/notify $(if $(filter no,$(WITH_KAFKA)),,workers/kafka) \

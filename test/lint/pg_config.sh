@@ -41,8 +41,12 @@ expect()
 	expect 'the one that runs is taken, and named' "*PostgreSQL 15, which runs*$place/15/bin/pg_config"
 	mkdir "$place/own"
 	cp "$place/15/bin/postgres" "$place/own/pg_config"
-	expect 'one in the PATH is taken' pg_config PATH="$place/own:$place:/usr/bin:/bin"
+	cp "$place/own/pg_config" "$place/own/pg_config17"
+	expect 'one in the PATH is taken, by its whole path' "$place/own/pg_config" PATH="$place/own:$place:/usr/bin:/bin"
 	expect 'PG_CONFIG decides' /else/pg_config PG_CONFIG=/else/pg_config
+	expect 'a name in PG_CONFIG means one in the PATH' "$place/own/pg_config17" PG_CONFIG=pg_config17 PATH="$place/own:$place:/usr/bin:/bin"
+	told=$(PATH="$place/own:$PATH" make -np help PG_CONFIG=pg_config17 2>/dev/null | grep -m1 '^PG_CONFIG := ' || true)
+	[[ $told == "PG_CONFIG := $place/own/pg_config17" ]] || echo "Makefile:1: sudo would look for pg_config in another PATH: $told"
 	packages=$(PG_CONFIG=/usr/lib/postgresql/16/bin/pg_config scripts/setup --list demo)
 	[[ $packages == *postgresql-server-dev-16* ]] || echo 'scripts/setup:1: installs for another server than PG_CONFIG names'
 	packages=$(PG_CONFIG=/else/pg_config scripts/setup --list demo)
