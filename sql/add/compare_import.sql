@@ -99,7 +99,7 @@ END $$;
  *
  * Errors
  *		22004			tasks is NULL
- *		22023			processing is not valid
+ *		22023			tasks is no array of objects, or processing is not valid
  */
 CREATE FUNCTION twtasks.compare_import(
 	tasks jsonb, processing text DEFAULT 'error',
@@ -120,7 +120,7 @@ BEGIN
 		RAISE EXCEPTION 'tasks must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	PERFORM twtasks_internal.imported_status('DONE', processing);
-	FOR given IN SELECT p.* FROM jsonb_populate_recordset(NULL::twtasks.imported_task, tasks) p LOOP
+	FOR given IN SELECT p.* FROM twtasks_internal.imported_tasks(tasks) p LOOP
 		id := given.id;
 		BEGIN
 			wanted := twtasks_internal.read_imported(given, processing);

@@ -317,6 +317,34 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.imported_tasks(tasks)
+ *
+ *		The tasks of an array of objects, in its order.
+ *
+ * Errors
+ *		22023			it is no array, or an element is no object
+ */
+CREATE FUNCTION twtasks_internal.imported_tasks(tasks jsonb)
+RETURNS SETOF twtasks.imported_task
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	kind text := jsonb_typeof(tasks);
+	place bigint;
+BEGIN
+	IF kind <> 'array' THEN
+		RAISE EXCEPTION 'tasks must be an array of objects, not %', kind USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	SELECT e.place, jsonb_typeof(e.task) INTO place, kind
+	FROM jsonb_array_elements(tasks) WITH ORDINALITY e(task, place) WHERE jsonb_typeof(e.task) <> 'object' LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'element % of tasks must be an object, not %', place, kind USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN QUERY SELECT p.* FROM jsonb_populate_recordset(NULL::twtasks.imported_task, tasks) p;
+END $$;
+
+/*
  * twtasks.import_tasks(name, tasks, processing, dry_run)
  *
  *		Stores tasks of TwTasks with their ids, keys, versions, tries and times.  A
@@ -344,7 +372,7 @@ END $$;
  *
  * Errors
  *		22004		name or tasks is NULL
- *		22023		tasks is no array, or processing is not valid
+ *		22023		tasks is no array of objects, or processing is not valid
  *		23505		another session adds one of the tasks now
  *		55000		the import was not begun
  *
@@ -374,7 +402,7 @@ BEGIN
 		RAISE EXCEPTION 'import "%" was not begun', name
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Call twtasks.begin_import() first.';
 	END IF;
-	FOR given IN SELECT p.* FROM jsonb_populate_recordset(NULL::twtasks.imported_task, tasks) p LOOP
+	FOR given IN SELECT p.* FROM twtasks_internal.imported_tasks(tasks) p LOOP
 		id := given.id;
 		SELECT i.status, i.result, i.reason INTO status, result, reason
 		FROM twtasks_internal.import_task(given, processing, verified, coalesce(dry_run, false)) i;

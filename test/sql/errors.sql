@@ -204,6 +204,8 @@ SELECT twtasks_internal.heartbeat(0), twtasks_internal.heartbeat(-1);
 SELECT pg_temp.refused('SELECT twtasks.import_tasks(''import'', NULL)');
 SELECT pg_temp.refused('SELECT twtasks.import_tasks(NULL, ''[]'')');
 SELECT pg_temp.refused('SELECT twtasks.compare_import(NULL)');
+SELECT pg_temp.refused(format('SELECT twtasks.compare_import(%L)', t)) FROM unnest(ARRAY['{}', '3', '"x"', 'null', '[{"id": null}, null]']) t;
+SELECT pg_temp.refused('SELECT twtasks.import_tasks(''import'', ''[3]'', dry_run => true)');
 
 -- As psql shows it.
 \set SHOW_CONTEXT never
