@@ -81,6 +81,18 @@ lacks_rights(const PGresult *result)
 	return strcmp(pg_sqlstate(result), "42501") == 0;
 }
 
+/*
+ * The server looks at rights to functions and tables late, and then tells no
+ * position.  A call as another role may be denied for that role alone.
+ */
+static bool
+is_denied(const PgStatement *statement, const PGresult *result)
+{
+	return result != NULL && lacks_rights(result) && statement->before == NULL && !statement->caller_logs &&
+		has_field(result, PG_DIAG_SOURCE_FUNCTION, "aclcheck_error") &&
+		PQresultErrorField(result, PG_DIAG_CONTEXT) == NULL;
+}
+
 static const char *
 fault(const PGresult *result)
 {
@@ -98,31 +110,39 @@ advice(const PGresult *result)
 
 	if (lacks_extension(result))
 		return "Run CREATE EXTENSION twtasks there, or correct dbname.";
-	if (lacks_rights(result))
-		return "GRANT it twtasks_worker for a sidecar, twtasks_web for twtasks-web, or twtasks_producer for listeners.";
 	if (misfit_is_of_session(result))
 		return "Restart the server if shared_preload_libraries has twtasks.";
 	return hint != NULL && has_field(result, PG_DIAG_SOURCE_FILE, "contract.c") ? hint :
 		"Run ALTER EXTENSION twtasks UPDATE.";
 }
 
-bool
-misfit_failed(int64 now_us, const PgStatement *statement, const PGresult *result)
+/* The whole line (palloc'd). */
+static char *
+line_of(const PgStatement *statement, const char *login, const PGresult *result)
 {
-	const char *text;
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
-	if (!misfit_is(result))
-		return false;
-	text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-	pfree(last.text);
 	if (text == NULL)
 		text = "failed";
 	if (lacks_further(statement, result))
-		last.text = psprintf("this database has no extension %s, or an older one: %s: %s; "
-							 "Run CREATE EXTENSION %s there, or ALTER EXTENSION %s UPDATE.",
-							 statement->extension, statement->name, text, statement->extension, statement->extension);
-	else
-		last.text = psprintf("%s: %s: %s; %s", fault(result), statement->name, text, advice(result));
+		return psprintf("this database has no extension %s, or an older one: %s: %s; "
+						"Run CREATE EXTENSION %s there, or ALTER EXTENSION %s UPDATE.",
+						statement->extension, statement->name, text, statement->extension, statement->extension);
+	if (lacks_rights(result))
+		return psprintf("%s: %s: %s; GRANT to \"%s\" twtasks_worker for a sidecar, "
+						"twtasks_web for twtasks-web, or twtasks_producer for listeners.",
+						fault(result), statement->name, text, login);
+	return psprintf("%s: %s: %s; %s", fault(result), statement->name, text, advice(result));
+}
+
+bool
+misfit_failed(int64 now_us, const PgStatement *statement, const char *login,
+			  const PGresult *result)
+{
+	if (!misfit_is(result) && !is_denied(statement, result))
+		return false;
+	pfree(last.text);
+	last.text = line_of(statement, login, result);
 	last.statement = statement;
 	last.seen_us = now_us;
 	if (last.told_us == 0 || now_us - last.told_us >= TELL_AGAIN_US)

@@ -21,8 +21,12 @@
 /* Whether a call failed for this reason. */
 extern bool misfit_is(const PGresult *result);
 
-/* The same of a call that has just failed; logs it, once a minute in all sessions. */
-extern bool misfit_failed(int64 now_us, const PgStatement *statement, const PGresult *result);
+/*
+ * The same of a call that has just failed; logs it, once a minute in all sessions.
+ * login: the role that logged in.
+ */
+extern bool misfit_failed(int64 now_us, const PgStatement *statement, const char *login,
+						  const PGresult *result);
 
 /* Whether the session has an older library than the SQL needs. */
 extern bool misfit_is_of_session(const PGresult *result);

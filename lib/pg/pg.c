@@ -470,7 +470,7 @@ settle_call(Pg *pg, const Call *call)
 	}
 	if (pg->state == STATE_UP && !pg->in_trouble)
 		pg->failed = call->statement;
-	if (misfit_failed(loop_now_us(pg->loop), call->statement, call->result))
+	if (misfit_failed(loop_now_us(pg->loop), call->statement, pg_login(pg), call->result))
 	{
 		if (misfit_is_of_session(call->result) &&
 			loop_now_us(pg->loop) - pg->up_us > RENEW_US)

@@ -24,34 +24,47 @@ first_line(const char *text)
 }
 
 /*
- * Whether the server will refuse us again for the same reason.  While it
- * connects, libpq gives no SQLSTATE, but "FATAL:  28P01: ..." in any language.
+ * The remedy if the server will refuse us again for the same reason; NULL: it may
+ * not.  While it connects, libpq gives no SQLSTATE, but "FATAL:  28P01: ..." in
+ * any language.
  */
-static bool
-is_for_good(const char *why)
+static const char *
+remedy(const char *why)
 {
-	static const char *const states[] = {"28", "3D", "42"};
+	static const struct
+	{
+		const char *state;		/* a SQLSTATE, or the beginning of many */
+		const char *remedy;
+	}			known[] = {
+		{"28P01", ": correct its password, or set it by ALTER ROLE"},
+		{"28", ": correct the user, or let it in by pg_hba.conf"},
+		{"3D", ": correct dbname, or run CREATE DATABASE"},
+		{"42501", ": GRANT CONNECT ON DATABASE, or the right that it names"},
+		{"42", ""},
+	};
 	const char *state = strstr(why, ":  ");
 
-	for (size_t i = 0; state != NULL && i < lengthof(states); i++)
-		if (strncmp(state + 3, states[i], 2) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; state != NULL && i < lengthof(known); i++)
+		if (strncmp(state + 3, known[i].state, strlen(known[i].state)) == 0)
+			return known[i].remedy;
+	return NULL;
 }
 
 void
 trouble_down(Trouble *trouble, int64 now_us, const char *why, TroubleState state)
 {
+	const char *mend = remedy(why);
 	char	   *line;
 
-	if (is_for_good(why))
+	if (mend != NULL)
 		state = TROUBLE_NEEDS_PERSON;
 	if (trouble->state == state && now_us - trouble->told_us < TELL_AGAIN_US)
 		return;
 	line = first_line(why);
-	log_line(state == TROUBLE_NEEDS_PERSON ? TWT_LOG_ERROR : TWT_LOG_WARN, "postgres", "%s: %s; %s",
+	log_line(state == TROUBLE_NEEDS_PERSON ? TWT_LOG_ERROR : TWT_LOG_WARN, "postgres", "%s: %s; %s%s",
 			 trouble->role, line,
-			 state == TROUBLE_NEEDS_PERSON ? "somebody must mend this" : "will connect again");
+			 state == TROUBLE_NEEDS_PERSON ? "somebody must mend this" : "will connect again",
+			 mend == NULL ? "" : mend);
 	sdnotify_status("%s: %s", trouble->role, line);
 	trouble->state = state;
 	trouble->told_us = now_us;

@@ -48,7 +48,7 @@ my $sidecar = TwTasks::Sidecar->prepare(
 
 $sidecar->launch;
 $sidecar->wait_for_log(
-	qr/ERROR postgres: control: .*28P01: password authentication failed.*; somebody must mend this/,
+	qr/ERROR postgres: control: .*28P01: password authentication failed.*; somebody must mend this: correct its password/,
 	'a wrong password');
 unlike($sidecar->log, qr/will connect again/, 'the log does not promise another attempt');
 told_systemd(qr/^STATUS=\w+: .*password authentication failed/);
@@ -62,13 +62,27 @@ is($sidecar->stop, 0, 'the sidecar stops in order after the password is right');
 $sidecar->{config}{postgres} =~ s/dbname=\S+/dbname=nowhere/;
 $sidecar->launch;
 $sidecar->wait_for_log(
-	qr/ERROR postgres: control: .*3D000: database "nowhere" does not exist; somebody/,
+	qr/ERROR postgres: control: .*3D000: database "nowhere" does not exist; somebody must mend this: correct dbname/,
 	'a database that is not there');
+$sidecar->kill9;
+$sidecar->{config}{postgres} = $node->connstr('postgres') . ' user=nobody';
+$sidecar->launch;
+$sidecar->wait_for_log(
+	qr/ERROR postgres: control: .*28000: role "nobody" does not exist; somebody must mend this: correct the user/,
+	'a role that is not there');
+$sidecar->kill9;
+$sidecar->{config}{postgres} = $node->connstr('shut') . ' user=sidecar';
+$node->value('CREATE DATABASE shut');
+$node->value('REVOKE CONNECT ON DATABASE shut FROM PUBLIC');
+$sidecar->launch;
+$sidecar->wait_for_log(
+	qr/ERROR postgres: control: .*42501: permission denied for database "shut"; somebody must mend this: GRANT CONNECT/,
+	'a database that lets the role not in');
 $sidecar->kill9;
 
 # Not every misfit is one of versions.
 $node->value('CREATE DATABASE empty');
-$sidecar->{config}{postgres} =~ s/dbname=\S+/dbname=empty/;
+$sidecar->{config}{postgres} = $node->connstr('empty') . ' user=sidecar';
 $sidecar->launch;
 $sidecar->wait_for_log(
 	qr/ERROR postgres: there is no extension twtasks in this database: .*; Run CREATE EXTENSION twtasks/,
@@ -80,9 +94,23 @@ is($sidecar->stop, 0, 'the sidecar works once the extension is there');
 $node->value('REVOKE twtasks_worker FROM sidecar');
 $sidecar->launch;
 $sidecar->wait_for_log(
-	qr/ERROR postgres: this program's role may not call the extension: .*; GRANT it twtasks_worker/,
+	qr/ERROR postgres: this program's role may not call the extension: .*; GRANT to "sidecar" twtasks_worker/,
 	'a role without rights');
+$sidecar->kill9;
+$empty->query('ALTER FUNCTION twtasks_internal.start_node RENAME TO no_start_node');
 $node->value('GRANT twtasks_worker TO sidecar');
+$sidecar->launch;
+$sidecar->wait_for_log(
+	qr/ERROR postgres: the extension in this database does not fit version .*start_node.* does not exist; Run ALTER EXTENSION twtasks UPDATE/,
+	'an extension without a function');
+$sidecar->kill9;
+$empty->query('REVOKE EXECUTE ON FUNCTION twtasks_internal.no_start_node FROM twtasks_worker');
+$empty->query('ALTER FUNCTION twtasks_internal.no_start_node RENAME TO start_node');
+$sidecar->launch;
+$sidecar->wait_for_log(
+	qr/ERROR postgres: this program's role may not call the extension: .*permission denied for function start_node; GRANT to "sidecar" twtasks_worker/,
+	'a role without the right to one function');
+$empty->query('GRANT EXECUTE ON FUNCTION twtasks_internal.start_node TO twtasks_worker');
 $sidecar->wait_for_log(qr/started as incarnation/, 'its start');
 is($sidecar->stop, 0, 'the sidecar works once its role may call');
 

@@ -187,6 +187,10 @@ my $health = HTTP::Tiny->new->get("http://127.0.0.1:$port/health");
 is("$health->{status} $health->{content}", '200 ' . qq({"status":"ok","roles":"the database does not allow a role; the log names the GRANT","version":"1.1"}\n), '... and the health says so, but results go on');
 $node->value('GRANT twtasks_viewer TO web');
 is_me('vera viewer', '... and works when it is there', '127.0.0.1', bearer($token{vera}));
+$node->value('ALTER VIEW twtasks.limits RENAME TO no_limits');
+is_status(501, 'a view that the extension lacks', '127.0.0.1', 'GET', '/limits', bearer($token{vera}));
+like($web->log, qr/does not fit version .* relation "twtasks\.limits" does not exist; Run ALTER EXTENSION twtasks UPDATE/, '... is in the log, with the remedy');
+$node->value('ALTER VIEW twtasks.no_limits RENAME TO limits');
 
 # ---- reloads ----
 
