@@ -159,6 +159,7 @@ cmp_ok($soon, '>', 0, 'late tasks start soon');
 
 # ---- a crash between the notification and the look ----
 
+wait_for(sub { $node->tasks("type = 'LATE' AND status IN ('SUBMITTED', 'PROCESSING')") == 0 }, 'the tasks so far');
 my $before = done('LATE');
 
 sub cut_off
