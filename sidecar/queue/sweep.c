@@ -172,13 +172,13 @@ rest_left(const BucketSweep *b, LookStart start)
 	return rest->since_us + Min(busy_us * b->rest_times, most_us) - loop_now_us(b->sweep->loop);
 }
 
-/* A look at new tasks waits for REST_TIMES the time of the last look, however barren. */
+/* A look at new tasks waits for REST_TIMES the time of the last look, however barren, or a sweep's period. */
 static int64
 news_rest_left(const BucketSweep *b)
 {
 	const Rest *rest = &b->rests[LOOK_FROM_HEAD];
 
-	return rest->since_us + rest->took_us * REST_TIMES - loop_now_us(b->sweep->loop);
+	return rest->since_us + Min(rest->took_us * REST_TIMES, b->sweep->config->sweep_us) - loop_now_us(b->sweep->loop);
 }
 
 /* ---- looks ---- */

@@ -21,6 +21,7 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 
@@ -56,18 +57,36 @@ has_readers(const char *bucket)
 }
 
 /*
- * A serializable transaction may still fail, and nobody must rely on its
- * notification.
+ * Nobody must rely on the notification of a transaction that may still fail: a
+ * serializable one, or one that waits for the server's lock with a limit.
  */
+static bool
+may_fail(void)
+{
+	return IsolationIsSerializable() || LockTimeout > 0;
+}
+
+/* A holder whose tasks are visible counts no more: sidecars may have read its news. */
+static bool
+is_on_its_way(const LOCKTAG *commits)
+{
+	int			nholders;
+
+	(void) GetLockConflicts(commits, ShareLock, &nholders);
+	return nholders > 0;
+}
+
 bool
 news_must_tell(const char *bucket)
 {
 	LOCKTAG		commits = tag_of(bucket, KIND_COMMITS);
 
-	if (queue_available() || IsolationIsSerializable() || !has_readers(bucket))
+	if (queue_available() || may_fail() || !has_readers(bucket))
 		return true;
 	(void) LockAcquire(&commits, AccessShareLock, false, false);
-	return LockAcquire(&commits, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+	if (LockAcquire(&commits, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	return !is_on_its_way(&commits);
 }
 
 static void

@@ -16,12 +16,15 @@
  * visible.  late_commits() names the buckets with late transactions.  A sidecar
  * asks that first and looks then, again and again until none is late:
  *
- *	 1. The transaction counts as late, then finds a notification on its way.
- *	 2. That notification reaches the sidecar, so the sidecar asks after 1.
+ *	 1. The transaction counts as late, then finds a notification on its way, of a
+ *		transaction whose tasks are not visible yet.
+ *	 2. No session reads that notification before those tasks are visible, so the
+ *		sidecar asks after 1.
  *	 3. If the transaction is no longer late, the look after that sees its tasks.
  *
  * The locks below end with the transaction, after its tasks are visible, also in
- * a crash.  Nobody waits for them.
+ * a crash.  A transaction that notifies and then fails leaves the tasks of others
+ * to the next news or the sweep.
  *
  *-------------------------------------------------------------------------
  */
