@@ -46,7 +46,8 @@ COMMENT ON VIEW twtasks.kind_machines IS 'The machines of all kinds: which answe
  * Parameters
  *		most			reads at most so many of the oldest undecided identifiers of each
  *						kind, of their tasks in the queue, and of the tasks of all types in
- *						ERROR or HELD and waiting; NULL: all
+ *						ERROR or HELD and waiting; NULL: all.  A row without an identifier says
+ *						that a given up step may be among those that were not read
  */
 CREATE FUNCTION twtasks_internal.still_outcomes(
 	most bigint, OUT kind text, OUT identifier text, OUT broken text, OUT hint text)
@@ -132,6 +133,10 @@ AS $$
 		SELECT d.kind, d.identifier, d.decided FROM twtasks.outcome d
 		WHERE d.kind = a.kind AND d.identifier = a.identifier OFFSET 0) o
 	WHERE o.decided IS NOT NULL AND NOT EXISTS (SELECT FROM twtasks.outcome u WHERE u.task = l.id AND u.decided IS NULL)
+	UNION ALL
+	SELECT o.kind, NULL, format('more than %s are undecided, beside more than %s tasks in ERROR or HELD, so others may stand still', most - 1, most - 1),
+		   'look at twtasks.broken_outcomes, which reads all of them'
+	FROM oldest o WHERE (SELECT count(*) FROM given_up) >= most GROUP BY o.kind HAVING count(*) >= most
 $$;
 
 /* Each row is a reason why an identifier does not go on, or an invariant that is broken. */
@@ -152,12 +157,13 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT jsonb_agg(w) FROM (
 		(SELECT 'outcomes stand still' AS warning, NULL::timestamptz AS since, b.hint,
-				format('kind "%s": %s of its identifiers, such as "%s": %s', b.kind,
+				format(CASE WHEN min(b.identifier) IS NULL THEN 'kind "%1$s": %4$s' ELSE 'kind "%s": %s of its identifiers, such as "%s": %s' END, b.kind,
 					   count(*) || CASE WHEN sum(count(*)) OVER () >= 2000 OR EXISTS (
 							SELECT FROM twtasks.outcome u WHERE u.kind = b.kind AND u.decided IS NULL ORDER BY u.started OFFSET 1999 LIMIT 1)
 						THEN ' or more' ELSE '' END,
 					   min(b.identifier), b.broken) AS detail
-		 FROM twtasks_internal.still_outcomes(2000) b GROUP BY b.kind, b.broken, b.hint ORDER BY count(*) DESC LIMIT most)
+		 FROM twtasks_internal.still_outcomes(2000) b GROUP BY b.kind, b.broken, b.hint
+		 ORDER BY count(*) DESC, min(b.identifier) NULLS LAST LIMIT most)
 		UNION ALL
 		(SELECT 'anomalies', min(a.seen), 'compare them with the outcomes, then close_anomalies(): see twtasks.anomalies',
 				format('kind "%s": %s of its identifiers, such as "%s": %s', a.kind, count(DISTINCT a.identifier), min(a.identifier), a.what)
