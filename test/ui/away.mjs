@@ -34,7 +34,8 @@ console.log('hang');
 const said = async (p, name) => {
 	await p.waitForSelector('.trouble');
 	console.log(`said ${name}`);
-	tell(/gives no answer/.test(await p.locator('.trouble').textContent()), `${name} says that the database hangs`);
+	const box = await p.locator('.trouble').textContent();
+	tell(/gives no answer|does not answer/.test(box), `${name} says that the database hangs`, box);
 };
 await Promise.all([said(page, 'a page with a stream'), said(poor, 'a page without a stream')]);
 console.log('hung');

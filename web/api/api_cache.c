@@ -246,6 +246,27 @@ api_cache_forget(ApiCache *cache, const char *route)
 	}
 }
 
+void
+api_cache_drop_answers(ApiCache *cache)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &cache->order)
+	{
+		ApiEntry   *entry = dlist_container(ApiEntry, node, iter.cur);
+
+		if (!entry->is_computing)
+		{
+			drop_entry(entry);
+			continue;
+		}
+		cache->counts.bytes -= entry->bytes;
+		entry->bytes = 0;
+		api_answer_free(entry->answer);
+		entry->answer = NULL;
+	}
+}
+
 ApiCacheCounts
 api_cache_counts(const ApiCache *cache)
 {

@@ -65,6 +65,12 @@ extern void api_cache_settle(ApiEntry *entry, ApiAnswer *answer, int64 size);
  */
 extern void api_cache_forget(ApiCache *cache, const char *route);
 
+/*
+ * The database does not answer: drops all answers, and no computation, so that each
+ * is late when its time is over.
+ */
+extern void api_cache_drop_answers(ApiCache *cache);
+
 extern ApiCacheCounts api_cache_counts(const ApiCache *cache);
 
 #endif							/* TWT_API_CACHE_H */

@@ -38,8 +38,9 @@
 
 /*
  * A look at the database that takes longer is a sign that it hangs.  Statements of
- * routes that read are cancelled after 2 s.  Clients ask for the first page every 2 s,
- * and so they learn it within 5 s.
+ * routes that read are cancelled after 2 s.  Streams look every 2 s, and so their
+ * clients learn it within 5 s.  Clients that ask for the first page every 2 s may get one
+ * more answer from memory before.
  */
 #define API_LATE_US MS_TO_US(2500)
 

@@ -269,7 +269,7 @@ go_down(ApiStreams *streams, const ApiAnswer *problem)
 	dlist_mutable_iter iter;
 
 	if (!streams->is_down)
-		api_cache_forget(streams->cache, NULL);
+		api_cache_drop_answers(streams->cache);
 	streams->is_down = true;
 	dlist_foreach_modify(iter, &streams->all)
 	{

@@ -298,6 +298,30 @@ test_late(void **state)
 	assert_int_equal(requests[2].answers + requests[3].answers + requests[4].answers, 3);
 }
 
+/* Computations go on when answers are dropped, and are late at their time. */
+static void
+test_drop_answers(void **state)
+{
+	HttpRequest requests[4] = {0};
+	ApiEntry   *entry;
+
+	settle(expect_miss("b", &requests[3]), "0");
+	settle(expect_miss("a", &requests[0]), "1");
+	pass_us(FRESH_US);
+	entry = api_cache_ask(cache, "a", &route, &requests[1]);
+	assert_non_null(entry);
+	pass_us(LATE_US / 2);
+	api_cache_drop_answers(cache);
+	assert_int_equal(api_cache_counts(cache).entries, 1);
+	assert_int_equal(api_cache_counts(cache).bytes, 0);
+	assert_null(api_cache_ask(cache, "a", &route, &requests[2]));
+	assert_int_equal(requests[2].answers, 0);
+	pass_us(LATE_US - LATE_US / 2);
+	assert_int_equal(requests[2].status, 503);
+	fail_entry(entry);
+	assert_int_equal(api_cache_counts(cache).entries, 0);
+}
+
 int
 main(void)
 {
@@ -310,6 +334,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_forgotten_stale, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_drop_answers, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
