@@ -272,7 +272,7 @@ sub hold_tick
 	$self->value(<<"SQL");
 	CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS
 	\$\$ BEGIN PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN NULL; END \$\$;
-	CREATE TRIGGER hold AFTER UPDATE ON twtasks.node FOR EACH ROW
+	CREATE TRIGGER hold AFTER UPDATE OF heartbeat ON twtasks.node FOR EACH ROW
 	WHEN (NEW.incarnation = $incarnation) EXECUTE FUNCTION public.hold();
 SQL
 	wait_for(
