@@ -108,7 +108,7 @@ COMMENT ON TABLE twtasks.task_attempt IS 'Attempts that did not succeed, partiti
 CREATE TABLE twtasks.unique_key (
 	task_id			uuid NOT NULL,		-- The task
 	key				text COLLATE "C",	-- Its key; NULL: only the id was given
-	put_version		bigint,				-- The version that the last put_task() gave the task; NULL: add_task() added it
+	put_version		bigint,				-- The version that the last put_task() gave the task; -1: it may have started, unseen; NULL: add_task() added it
 	CONSTRAINT unique_key_pkey PRIMARY KEY (task_id),
 	CONSTRAINT unique_key_key UNIQUE (key)
 );

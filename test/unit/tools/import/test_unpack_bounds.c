@@ -15,10 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include "check.h"
+#include "packers.h"
 #include "tools/import/unpack.h"
 
 #define GZIP 1
@@ -146,35 +145,6 @@ many_digits(int len)
 	while (text.len < len)
 		appendStringInfoChar(&text, (char) ('0' + text.len % 10));
 	return text;
-}
-
-static StringInfoData
-gzip_of(const StringInfoData *text)
-{
-	z_stream	stream = {.next_in = (unsigned char *) text->data, .avail_in = (uInt) text->len};
-	StringInfoData packed;
-
-	initStringInfo(&packed);
-	enlargeStringInfo(&packed, text->len + 100);
-	assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-	stream.next_out = (unsigned char *) packed.data;
-	stream.avail_out = (uInt) text->len + 100;
-	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-	packed.len = (int) stream.total_out;
-	deflateEnd(&stream);
-	return packed;
-}
-
-static StringInfoData
-zstd_of(const StringInfoData *text)
-{
-	StringInfoData packed;
-	size_t		room = ZSTD_compressBound((size_t) text->len);
-
-	initStringInfo(&packed);
-	enlargeStringInfo(&packed, (int) room);
-	packed.len = (int) ZSTD_compress(packed.data, room, text->data, (size_t) text->len, 3);
-	return packed;
 }
 
 /* A stream of two blocks. */
