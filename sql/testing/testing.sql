@@ -144,11 +144,13 @@ END $$;
  *
  * Errors
  *		55000			twtasks.testing is off
+ *		55P03			another transaction held one of the tables for a minute
  *
  * Writes		twtasks.task, twtasks.finished_task, twtasks.task_attempt,
  *				twtasks.unique_key, twtasks.audit, twtasks.payload_read, twtasks.cancel_request, twtasks.schedule,
  *				twtasks.schedule_run, twtasks.slot_use, twtasks.test_clock
- * Locks		these tables exclusively
+ * Locks		these tables exclusively.  It gives all of them back when it cannot
+ *				have one of them within 50 ms, and tries again
  */
 CREATE FUNCTION twtasks.reset_tasks()
 RETURNS bigint
@@ -156,10 +158,28 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+	before CONSTANT text := current_setting('lock_timeout');
+	last CONSTANT timestamptz := clock_timestamp() + interval '1 min';
 	removed bigint;
 BEGIN
 	PERFORM twtasks_internal.check_testing();
-	LOCK TABLE twtasks.task, twtasks.finished_task IN ACCESS EXCLUSIVE MODE;
+	-- Queries lock these tables in other orders, so waiting for one while we hold others could deadlock.
+	LOOP
+		BEGIN
+			PERFORM set_config('lock_timeout', '50ms', true);
+			LOCK TABLE twtasks.task, twtasks.finished_task, twtasks.task_attempt, twtasks.unique_key, twtasks.audit, twtasks.payload_read,
+				twtasks.cancel_request, twtasks.schedule, twtasks.schedule_run, twtasks.slot_use, twtasks.test_clock IN ACCESS EXCLUSIVE MODE;
+			PERFORM set_config('lock_timeout', before, true);
+			EXIT;
+		EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+			IF clock_timestamp() > last THEN
+				RAISE EXCEPTION 'could not lock the tables of twtasks within a minute'
+					USING ERRCODE = 'lock_not_available',
+						HINT = 'The view pg_locks names the sessions that hold them. End their transactions, then try again.';
+			END IF;
+		END;
+		PERFORM pg_sleep(0.02);
+	END LOOP;
 	SELECT count(*) INTO removed FROM twtasks.tasks;
 	TRUNCATE twtasks.task, twtasks.finished_task, twtasks.task_attempt, twtasks.unique_key, twtasks.audit, twtasks.payload_read,
 		twtasks.cancel_request, twtasks.schedule_run, twtasks.slot_use;
