@@ -86,6 +86,16 @@ in_root()
 	' in_root "$cache/$1" "${@:2}" </dev/null 9>&-
 }
 
+# trust_as_here RELEASE -- certificates that the administrator of this machine added, since
+# a registry may be reached through a server of the house
+trust_as_here()
+{
+	local added=/usr/local/share/ca-certificates
+
+	[ ! -d $added ] || cp -RT $added "$cache/$1$added" || return 1
+	in_root "$1" sh -c '! command -v update-ca-certificates || update-ca-certificates' >/dev/null
+}
+
 # copy_clone RELEASE -- without what was built for this machine
 copy_clone()
 {
@@ -93,6 +103,7 @@ copy_clone()
 
 	rm -rf "$clone" && mkdir "$clone" || return 1
 	cp /etc/resolv.conf /etc/hosts "$cache/$1/etc/"		# names are found as here
+	trust_as_here "$1" || return 1
 	tar -C "$root" --exclude=./.git --exclude=./check-output --exclude=./packages -cf - . | tar -C "$clone" --no-same-owner -xf - || return 1
 	in_root "$1" sh -c 'rm -rf /tmp/*'
 }

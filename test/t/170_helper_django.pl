@@ -16,6 +16,9 @@ my $helper = TwTasks::Helper->start(
 	types => ['django|*'],
 	has_all => 0);
 
+my ($minor, $framework) = $helper->call(undef, 'framework') =~ /^Python 3\.(\d+): (\w+\.?\w*)/a;
+is($framework, $minor >= 12 ? 'django.tasks' : 'django_tasks.base', "tasks come from Django 6, if Python 3.$minor can have it");
+
 $helper->stranger_ok('django|os.getcwd', '[[], {}]');
 $helper->claims_ok;
 

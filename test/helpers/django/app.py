@@ -1,6 +1,7 @@
 """An application with the helper for Django: TwTasks/Helper.pm says what it is told.
 
-More words: "ride NAME..." adds asynchronous tasks, "result ID" says what get_result() tells.
+More words: "ride NAME..." adds asynchronous tasks, "result ID" says what get_result() tells,
+"framework" says which module brings tasks, and to which Python.
 """
 
 import contextlib
@@ -36,6 +37,8 @@ def main(word, *names):
     import shop
     from django.db import transaction
 
+    if word == "framework":
+        print("Python 3.%d: %s" % (sys.version_info.minor, shop.task.__module__))
     for name in names:
         with contextlib.suppress(ZeroDivisionError), transaction.atomic():
             if word == "result":
