@@ -5,6 +5,7 @@
 # WITH_KAFKA=no (no twtasks-kafka)
 # WITH_ZOOKEEPER=no (no twtasks-zookeeper)
 
+include lib/told.mk
 ifeq ($(origin PG_CONFIG),undefined)
 PG_CONFIG := $(shell scripts/pg-config)
 endif
@@ -28,10 +29,10 @@ AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
-extension: version
+extension: version told
 	$(MAKE) $(EXTENSION_MK) all
 
-lib: version
+lib: version told
 	$(MAKE) -C lib all
 
 sidecar: lib
@@ -54,6 +55,9 @@ version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
 
 .PHONY: install-extension install-programs packages check-packages check-containers
+ifdef GO_ON
+$(INSTALLS): go-on
+else
 install-extension: extension ## installs the extension alone, on a database server
 	$(SUDO) $(MAKE) $(AS_BUILT) -f extension.mk install
 
@@ -65,6 +69,7 @@ install-programs: sidecar web tools workers
 	set -e; for worker in $(WORKERS); do $(SUDO) $(MAKE) $(AS_BUILT) -C $$worker install; done
 
 install: install-extension install-programs ## installs them, with sudo where needed
+endif
 
 packages: ## builds Debian packages of both halves, into packages/; installs what that needs
 	@scripts/packages
@@ -241,7 +246,7 @@ clean: ## removes what was built
 	@set -e; for worker in $(WORKERS); do $(MAKE) --no-print-directory -s -C $$worker clean; done
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
-	@rm -rf check-output
+	@rm -rf check-output $(TOLD_FILE)
 
 help: ## prints this
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \

@@ -104,7 +104,7 @@ copy_clone()
 	rm -rf "$clone" && mkdir "$clone" || return 1
 	cp /etc/resolv.conf /etc/hosts "$cache/$1/etc/"		# names are found as here
 	trust_as_here "$1" || return 1
-	tar -C "$root" --exclude=./.git --exclude=./check-output --exclude=./packages -cf - . | tar -C "$clone" --no-same-owner -xf - || return 1
+	tar -C "$root" --exclude=./.git --exclude=./check-output --exclude=./packages --exclude=./build.told -cf - . | tar -C "$clone" --no-same-owner -xf - || return 1
 	in_root "$1" sh -c 'rm -rf /tmp/*'
 }
 

@@ -86,11 +86,30 @@ check_folder()
 	[ "$1" = workers/run ] || expect anew "$1" PG_CONFIG="$copy/other/pg_config"
 }
 
+# expect_flags HOW WANTED [VARIABLE=VALUE...] -- what an installation would compile with,
+# after a build whose COPT was given HOW: by command or by environment
+expect_flags()
+{
+	local got copt="-O1 -D'A=\"it # b\"'"
+
+	if [ "$1" = command ]; then
+		make -s -C "$copy/tree" told COPT="$copt"
+	else
+		COPT=$copt make -s -C "$copy/tree" told
+	fi
+	got=$(make -n -C "$copy/tree" install-extension DESTDIR=/nowhere "${@:3}" 2>&1 | sed -n '\, -c .*src/twtasks[.]c,p')
+	[[ $got == *$2* ]] || echo "lib/told.mk:1: after flags by $1, an installation with '${*:3}' would do: $got"
+}
+
 make_other_server
 mkdir "$copy/tree"
 copy_sources "$copy/tree"
 touch "$copy/tree/lib/libtwtasks.a"
 {
+	expect_flags command " -O1 -D'A=\"it # b\"' "
+	expect_flags command ' -O3 ' COPT=-O3
+	expect_flags command " -O1 -D'A=\"it # b\"' " LDFLAGS=-g
+	expect_flags environment " -O1 -D'A=\"it # b\"' "
 	for folder in "${folders[@]}"; do check_folder "$folder"; done
 	[ "$(magic)" = ${other}00 ] || echo "extension.mk:1: src/twtasks.o is made for $(magic), not for ${other}00"
 	expect anew .
