@@ -1,4 +1,4 @@
-// Adds tasks in a transaction of pg; tests collect and run them here.
+// twtasks for Node: adds tasks in a transaction of pg; tests collect and run them here.
 
 const ADD = "SELECT task_id AS id, version::int, result FROM twtasks.add_tasks($1::text::jsonb)";
 let collected; // in test mode: the tasks that were added

@@ -1,4 +1,4 @@
-// Runs tasks under twtasksd.
+// Runs tasks under twtasksd.  Import it first: what later modules print then goes to the log.
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { inspect } from "node:util";
@@ -12,9 +12,13 @@ function takeStdout() {
   return answers;
 }
 
+// The sidecar marks its workers, so that other programs with this module keep their stdout.
+const taken = process.env.TWTASKS_WORKER && takeStdout();
+delete process.env.TWTASKS_WORKER; // a child is not a worker
+
 /** Runs tasks, up to "prefetch" at once, until its input ends.  After TERM it ends those that run, and no others. */
 export function work(handlers) {
-  const answers = takeStdout();
+  const answers = taken || takeStdout();
   const running = new Map();
   let [isEnding, rest] = [false, ""]; // rest: the beginning of a line
 

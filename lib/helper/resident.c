@@ -465,6 +465,7 @@ watch_process(Resident *resident, const ResidentStart *how)
 static void
 start(Resident *resident)
 {
+	static char *mark[] = {"TWTASKS_WORKER=1", NULL};
 	ResidentStart how = {NULL};
 	SpawnRequest request = {
 		.wants_stdout = true,
@@ -482,6 +483,7 @@ start(Resident *resident)
 	request.argv = how.argv;
 	request.directory = how.directory;
 	request.environment = how.environment;
+	request.variables = mark;
 	resident->child = spawn_start(resident->loop, &request, &resident->pipes, &failure);
 	if (resident->child != NULL)
 	{

@@ -7,6 +7,8 @@
  *
  * A resident is a program beside the sidecar that speaks in lines.  Its first line, the
  * hello, has its settings.  A helper and each process of a worker handler are one.
+ * TWTASKS_WORKER=1 in its environment tells libraries that stdout is for lines, before
+ * it has read the hello.
  *
  *	 state		timer				what ends it
  *	 down		the next start		the timer: starting

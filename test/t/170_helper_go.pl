@@ -13,8 +13,9 @@ my ($code) = TwTasks::Helper::paths('helpers/go');
 
 -x $program or die "the application could not be built:\n" . PostgreSQL::Test::Utils::slurp_file("$packages.log");
 note((split /\n/, PostgreSQL::Test::Utils::slurp_file("$packages.log"))[0]);
-my $helper = TwTasks::Helper->start(argv => [$program], types => ['DELIVER'], is_concurrent => 1, unheard => ['start']);
+my $helper = TwTasks::Helper->start(argv => [$program], types => ['DELIVER'], is_concurrent => 1);
 
 $helper->claims_ok;
+$helper->stdout_ok;
 
 done_testing();

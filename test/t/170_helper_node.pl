@@ -12,9 +12,9 @@ my $helper = TwTasks::Helper->start(
 	argv => [ '/usr/bin/node', $application ],
 	env => { SHOP_PACKAGES => $packages },
 	types => ['DELIVER|*'],
-	is_concurrent => 1,
-	unheard => ['start']);
+	is_concurrent => 1);
 
 $helper->claims_ok;
+$helper->stdout_ok;
 
 done_testing();

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log"
 	"maps"
 	"os"
 	"os/signal"
@@ -42,15 +41,6 @@ func (w worker) do(ctx context.Context, task twtasks.Task) {
 		answer = twtasks.Answer{"result": "retry", "message": err.Error()}
 	}
 	w.answer(task, answer)
-}
-
-// takeStdout lets what is printed go to the log; returns the pipe of the answers.
-func takeStdout() *os.File {
-	answers, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
-	if err = errors.Join(err, unix.Dup2(2, 1)); err != nil {
-		log.Fatal("twtasks: stdout: ", err)
-	}
-	return os.NewFile(uintptr(answers), "answers")
 }
 
 // Work runs tasks, up to "prefetch" at once, until its input ends.  After TERM it ends those that

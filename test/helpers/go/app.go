@@ -85,6 +85,9 @@ func (s shop) test(ctx context.Context, handlers twtasks.Handlers, name string) 
 
 func (s shop) do(ctx context.Context, handlers twtasks.Handlers, word, name string) error {
 	switch word {
+	case "print":
+		fmt.Println(name)
+		return nil
 	case "add":
 		return s.order(ctx, name, nil, nil)
 	case "options":
@@ -103,6 +106,9 @@ func (s shop) do(ctx context.Context, handlers twtasks.Handlers, word, name stri
 }
 
 func main() {
+	if os.Args[1] == "work" {
+		fmt.Println("noise of a start")
+	}
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {

@@ -1,9 +1,11 @@
 // An application with the helper for Node: TwTasks/Helper.pm says what it is told.
 
+import { work } from "../../../helpers/node/work.js";
+import "./noise.mjs";
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
-import { add, Answer, run, testing, work } from "../../../helpers/node/index.js";
+import { add, Answer, run, testing } from "../../../helpers/node/add.js";
 
 const pg = createRequire(process.env.SHOP_PACKAGES + "/")("pg");
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
@@ -41,6 +43,7 @@ async function order(name, options) {
 async function main() {
   for (const name of names) {
     if (word === "add") assert.equal((await order(name)).result, "added");
+    else if (word === "print") console.log(name);
     else if (word === "rollback") await order(name);
     else if (word === "options") 
       await order(name, { key: name, priority: 2, run_after: new Date("2100-01-01"), payload: Buffer.from(name) });

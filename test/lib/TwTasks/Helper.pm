@@ -6,12 +6,13 @@
 #						pid in "deliveries", takes the lock 1 shared, and fails in the first
 #						try if the name begins with "fail"; "odd": it answers what JSON cannot say;
 #						"noise": it prints "noise of a handler", and has a child that prints "noise of
-#						a child".  It prints "noise of a start", if the helper loads the application
+#						a child".  It prints "noise of a start" as early as the helper allows
 #	add NAME...			for each name a transaction: inserts it into "orders" and adds a task
 #	rollback NAME...	the same, and the transaction fails
 #	options NAME...		the same as add, with priority 2 for the database, to run in 2100, and with
 #						the name as key, and as payload instead of data, if the helper has these
 #	test NAME...		in test mode: inserts it and adds a task, which is not stored but run
+#	print NAME...		prints them, if only the sidecar's mark makes the application a worker
 # It logs in by DATABASE_URL, as a role of its own.
 
 package TwTasks::Helper;
@@ -53,7 +54,7 @@ sub paths
 #	types => of its tasks, in the sidecar's configuration
 #	has_all => whether tasks have keys and payloads, and handlers have answers of their own
 #	is_concurrent => whether the worker runs several tasks at once
-#	unheard => kinds of noise that the helper cannot send to the log: "start", "child"
+#	unheard => kinds of noise that the helper cannot send to the log: "child"
 sub start
 {
 	my ($class, %options) = @_;
@@ -331,6 +332,18 @@ sub noise_ok
 	is(join(' ', $sidecar->programs), $pid, '... and its worker goes on');
 	$sidecar->wait_for_log(qr/noise of a $_/) foreach grep { !$is_unheard{$_} } 'start', 'handler', 'child';
 	unlike($sidecar->log, qr/broke the protocol|ignores a line/, '... without a word among the answers');
+	return;
+}
+
+# The helper takes stdout over as soon as it is loaded, in workers alone.
+sub stdout_ok
+{
+	my ($self) = @_;
+	my $output;
+
+	local %ENV = (%ENV, %{ $self->{env} });
+	IPC::Run::run([ $self->argv($self->{ways}[0], 'print', 'hello') ], '<', \undef, '>', \$output);
+	is($output, "hello\n", 'a program that the sidecar has not started keeps its standard output');
 	return;
 }
 

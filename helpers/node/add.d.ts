@@ -47,4 +47,3 @@ export class Answer extends Error {
 export function add(client: Client, type: string, data?: unknown, options?: Options): Promise<Added>;
 export function testing<T>(test: (added: Array<Options & { type: string; data: any }>) => Promise<T> | T): Promise<T>;
 export function run(handlers: Handlers, task: Partial<Task> & { type: string }, signal?: AbortSignal): Promise<void>;
-export function work(handlers: Handlers): void;
