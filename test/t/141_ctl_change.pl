@@ -56,6 +56,7 @@ is($node->value("SELECT next_event_time > clock_timestamp() + interval '50 min' 
 $ctl->ends(0, [ 'reschedule', $id, '--run-after', '2100-01-01', '--yes', @$reason ]);
 $ctl->ends(0, [ 'prioritize', $id, '--priority', 1, '--yes', @$reason ]);
 is($node->value("SELECT priority FROM twtasks.tasks WHERE id = '$id'"), 1, 'another priority');
+is($ctl->json(0, [ 'prioritize', $id, '--priority', 1, '--yes', @$reason ], 'the priority that it has is a success')->{result}, 'unchanged', 'and no change');
 $ctl->ends(0, [ 'cancel', $id, '--yes', @$reason ]);
 $ctl->ends(0, [ 'reopen', $id, '--run-after', '2100-01-01', '--yes', @$reason ]);
 $ctl->ends(0, [ 'resume', $id, '--yes', @$reason ]);
@@ -94,6 +95,8 @@ $document = $ctl->json(0, [ 'resume', '--type', 'NONE', @$reason ]);
 is($document->{would_change}, 0, 'a filter that matches none');
 is_deeply($ctl->json(0, [ 'prioritize', '--type', 'MANY|B', '--priority', 0, '--yes', '--expect', 30, @$reason ])->{results}, { changed => 30 }, 'a priority for many');
 is($node->tasks("type = 'MANY|B' AND priority = 0"), 30, 'all have it');
+is_deeply($ctl->json(0, [ 'prioritize', '--type', 'MANY|B', '--priority', 0, '--yes', '--expect', 30, @$reason ], 'the same verb again is a success')->{results},
+	{ unchanged => 30 }, 'and changes none');
 is(scalar @{ $ctl->json(0, [ 'audit', '--max', 7 ]) }, 7, 'the audit can be read');
 
 # A filter is data.

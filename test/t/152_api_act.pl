@@ -56,6 +56,8 @@ foreach my $version (0 .. $#steps)
 my ($failed) = tried('ONE', 'error', 1);
 
 is((changed($failed, 'prioritize', 2, priority => 1))[0], '200 changed', 'prioritize');
+my ($same, $unchanged) = changed($failed, 'prioritize', 3, priority => 1);
+is("$same $unchanged->{version}", '200 unchanged 3', 'the priority that it has is a success');
 is((changed($failed, 'prioritize', 3, priority => 10))[0], '400 bad-request', 'a priority out of range');
 is((changed($failed, 'fail', 3))[0], '200 changed', 'fail');
 is( $node->value("SELECT string_agg(concat_ws(' ', action, on_behalf_of, reason), ', ' ORDER BY id) FROM twtasks.audit"),
@@ -158,6 +160,10 @@ is(exists $answer->{ids}, !!0, '... without their ids');
 is( $node->value("SELECT count(DISTINCT task_id) FROM twtasks.audit WHERE reason = 'many' AND on_behalf_of = 'otto' AND action = 'resume'"),
 	5, '... each of them in the audit');
 is($node->tasks("type = 'MANY' AND status = 'ERROR' AND id = '$more[0]'"), 1, 'a task that the preview did not have is left alone');
+
+# A priority that the tasks have already.
+my $five = (many(action => 'prioritize', priority => 5, filter => { type => 'MANY' }, dry_run => JSON::PP::true))[1];
+is_deeply([ map { $_->{result} } @{ $five->{groups} } ], [ "unchanged" ], "a preview says that no task would change") or diag(explain $five);
 
 # Under traffic a change touches no task outside its preview.
 $node->add_many('TRAFFIC', 40, 40);
