@@ -47,9 +47,10 @@ RETURNS boolean
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT EXISTS (SELECT FROM twtasks.outcome o
-				   WHERE o.kind = state.kind AND o.identifier = state.identifier
-					 AND o.decided IS NULL AND o.task IS NOT DISTINCT FROM state.task)
+	-- A condition on decided would let a planner without statistics read all undecided
+	-- identifiers of the kind, by outcome_undecided.
+	SELECT coalesce((SELECT o.decided IS NULL AND o.task IS NOT DISTINCT FROM state.task FROM twtasks.outcome o
+					 WHERE o.kind = state.kind AND o.identifier = state.identifier), false)
 	   AND NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = state.task AND t.status <> 'ERROR')
 $$;
 
