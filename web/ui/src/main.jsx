@@ -27,8 +27,24 @@ const PAGES = {
 	nodes: Nodes, schedules: Schedules, audit: Audit, silences: Silences, streams: Streams, kinds: Kinds, kind: Kind, todo: ToDo,
 };
 
+// The field is too small for its whole placeholder there.
+const narrow = matchMedia('(max-width: 480px)');
+
+function useNarrow() {
+	const [is, set] = useState(narrow.matches);
+
+	useEffect(() => {
+		const hear = () => set(narrow.matches);
+
+		narrow.addEventListener('change', hear);
+		return () => narrow.removeEventListener('change', hear);
+	}, []);
+	return is;
+}
+
 function Search() {
 	const [text, set] = useState('');
+	const isNarrow = useNarrow();
 	const submit = (event) => {
 		const word = text.trim();
 
@@ -40,7 +56,7 @@ function Search() {
 	};
 	return (
 		<form role="search" class="search" onSubmit={submit}>
-			<input id="search" type="search" aria-label="search: id, key, or type*" placeholder="id, key or type*" autocomplete="off" spellcheck={false} value={text} onInput={(e) => set(e.currentTarget.value)} />
+			<input id="search" type="search" aria-label="search: id, key, or type*" placeholder={isNarrow ? 'find' : 'id, key or type*'} autocomplete="off" spellcheck={false} value={text} onInput={(e) => set(e.currentTarget.value)} />
 			<kbd aria-hidden="true">/</kbd>
 		</form>
 	);

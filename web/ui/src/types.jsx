@@ -67,7 +67,7 @@ function Limits({ rows, empty = 'There is no limit of types.' }) {
 		<Table name="limits" rows={rows} id={(l) => `${l.pattern} ${l.scope} ${l.name ?? ''}`} empty={empty} columns={[
 			{ head: 'limit', cell: (l) => <>{l.name ?? l.pattern}{l.name && l.name !== l.pattern && <small> of {l.pattern}</small>}</> },
 			{ head: 'scope', cell: (l) => (l.scope === 'node' ? 'each node' : l.scope) },
-			{ head: 'use', cell: (l) => (l.concurrency === null || l.concurrency === undefined ? '–' : l.used === null || l.used === undefined ? `of ${number(l.concurrency)}` : <Meter used={l.used} of={l.concurrency} />) },
+			{ head: 'use', cell: (l) => (l.concurrency === null || l.concurrency === undefined ? '–' : l.used === null || l.used === undefined ? `at most ${number(l.concurrency)}` : <Meter used={l.used} of={l.concurrency} />) },
 			{ head: 'waits', num: true, cell: (l) => number(l.waiting) },
 			{ head: 'rate', cell: (l) => (l.rate ? `${number(l.rate)} per ${length(l.per)}` : <span class="quiet">–</span>) },
 			{ head: 'changed', cell: (l) => <><Time at={l.changed_at} /> <small>{l.changed_by}</small></> },
