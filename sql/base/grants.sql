@@ -75,7 +75,7 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_tester;
 
 GRANT EXECUTE ON FUNCTION twtasks.policy_of, twtasks.limit_name, twtasks.count_tasks(integer), twtasks.count_tasks(integer, integer), twtasks.find_stuck,
-	twtasks.blockers, twtasks.id_of, twtasks.list_tasks, twtasks.error_groups, twtasks.type_loads, twtasks.recent_minutes
+	twtasks.blockers, twtasks.id_of, twtasks.list_tasks, twtasks.list_unknown, twtasks.error_groups, twtasks.type_loads, twtasks.recent_minutes
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT EXECUTE ON FUNCTION twtasks.metrics TO twtasks_worker, twtasks_operator, twtasks_viewer;
 GRANT EXECUTE ON FUNCTION twtasks.metrics_text TO twtasks_web, twtasks_worker, twtasks_operator, twtasks_viewer;

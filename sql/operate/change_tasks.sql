@@ -116,7 +116,9 @@ BEGIN
 		named := ARRAY(SELECT n FROM unnest(named) n WHERE named_tasks.ids IS NULL OR n = ANY (named_tasks.ids));
 	END IF;
 	IF action = 'confirm' AND ids IS NULL THEN
-		named := ARRAY(SELECT u.id FROM twtasks.unknown_outcomes u WHERE named IS NULL OR u.id = ANY (named));
+		named := ARRAY(SELECT u.id FROM twtasks.unknown_outcomes u WHERE named IS NULL
+					   UNION ALL
+					   SELECT u.id FROM twtasks.unknown_outcomes u WHERE u.id = ANY (named));
 	END IF;
 	RETURN named;
 END $$;

@@ -113,8 +113,10 @@ $$;
  *
  *		Incidents of tasks that were counted: tasks in ERROR, tasks of unknown outcome,
  *		and types whose oldest task in the queue waits longer than their queue_time.  An
- *		open incident of such a type ends when its oldest task waits half as long.  Reads
- *		10,000 tasks of unknown outcome at most; beside more no incident of them ends.
+ *		open incident of such a type ends when its oldest task waits half as long.
+ *
+ *		Each look at the attempts of a task costs more than the task.  So it counts 10,000
+ *		tasks of unknown outcome at most, and of each type an equal share, at least one.
  *
  * Returns
  *		as find_incidents()
@@ -126,8 +128,20 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 20
 SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH lost AS MATERIALIZED (SELECT u.type, u.lost_at FROM twtasks.unknown_outcomes u LIMIT 10000),
-	capped AS MATERIALIZED (SELECT count(*) >= 10000 AS capped FROM lost)
+	WITH lost AS MATERIALIZED (
+		SELECT l.type, array_agg(l.id) AS ids, min(l.state_time) AS since FROM twtasks_internal.lost_tasks l GROUP BY l.type),
+	share AS MATERIALIZED (SELECT greatest(1, 10000 / greatest(1, count(*))) AS tasks FROM lost),
+	unknown AS (
+		SELECT l.type, c.tasks, c.tasks = s.tasks AND cardinality(l.ids) > s.tasks AS capped,
+			   CASE WHEN cardinality(l.ids) > s.tasks THEN least(c.lost_at, l.since) ELSE c.lost_at END AS lost_at
+		FROM share s CROSS JOIN lost l
+		-- OFFSET makes it look for one task after the other, until the share is reached.
+		CROSS JOIN LATERAL (
+			SELECT count(*) AS tasks, min(u.lost_at) AS lost_at
+			FROM (SELECT v.lost_at FROM unnest(l.ids) i(id)
+				  CROSS JOIN LATERAL (SELECT o.lost_at FROM twtasks.unknown_outcomes o WHERE o.id = i.id OFFSET 0) v
+				  LIMIT s.tasks) u) c
+		WHERE c.tasks > 0)
 	SELECT 'error', e.type, e.tasks,
 		   format(twtasks_internal.plural(e.tasks, '%s%s task of type "%s" is in ERROR', '%s%s tasks of type "%s" are in ERROR'),
 				  CASE WHEN e.capped THEN 'at least ' END, e.tasks, e.type),
@@ -145,15 +159,10 @@ AS $$
 	UNION ALL
 	SELECT 'unknown', u.type, u.tasks,
 		   format(twtasks_internal.plural(u.tasks, '%s%s task of type "%s" has an unknown outcome', '%s%s tasks of type "%s" have an unknown outcome'),
-				  CASE WHEN c.capped THEN 'at least ' END, u.tasks, u.type),
+				  CASE WHEN u.capped THEN 'at least ' END, u.tasks, u.type),
 		   format(twtasks_internal.plural(u.tasks, 'it was lost at %s', 'the first one was lost at %s'), u.lost_at),
 		   format('SELECT * FROM twtasks.unknown_outcomes WHERE type = %L shows them, with what to type', u.type)
-	FROM (SELECT l.type, count(*) AS tasks, min(l.lost_at) AS lost_at FROM lost l GROUP BY l.type) u, capped c
-	UNION ALL
-	-- a type that is not among those that were read may still have some
-	SELECT i.kind, i.object, i.count, i.summary, i.detail, i.hint
-	FROM twtasks.incident i, capped c
-	WHERE i.kind = 'unknown' AND i.resolved IS NULL AND c.capped AND NOT EXISTS (SELECT FROM lost l WHERE l.type = i.object)
+	FROM unknown u
 	UNION ALL
 	SELECT 'old', o.type, o.tasks,
 		   format(twtasks_internal.plural(o.tasks, '%s%s task of type "%s" waits since %s', '%s%s tasks of type "%s" wait, the oldest since %s'),

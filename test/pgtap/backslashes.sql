@@ -70,6 +70,7 @@ INSERT INTO call (function, call, answer) VALUES
 	('count_tasks', $$(SELECT sum(tasks) FROM twtasks.count_tasks())$$, '3'),
 	('list_tasks', $$(SELECT count(id) FROM twtasks.list_tasks(type => 'T*', error => '\\', data => '{}', sub_type => NULL))$$, '0'),
 	('list_tasks', $$(SELECT string_agg(key, ' ') FROM twtasks.list_tasks(key_prefix => 'k'))$$, 'k'),
+	('list_unknown', $$(SELECT tasks FROM twtasks.list_unknown('c:\\*'))$$, '0'),
 	('put_task', $$(twtasks.put_task('T', 'c:\\new', '{"a": "\\u0041"}')).result$$, 'added'),
 	('prioritize_task', $$(twtasks.prioritize_task(twtasks.id_of('c:\\new'), NULL, 3, 'c:\\new')).result$$, 'changed'),
 	('metrics', $$(SELECT count(*) > 0 FROM twtasks.metrics())$$, 'true'),

@@ -37,7 +37,7 @@ INSERT INTO asked SELECT u FROM unnest(ARRAY[
 	'SELECT * FROM twtasks.stuck_tasks', 'SELECT * FROM twtasks.error_tasks', 'SELECT * FROM twtasks.unknown_outcomes',
 	'SELECT * FROM twtasks.limits', 'SELECT * FROM twtasks.incidents', 'SELECT * FROM twtasks.nodes',
 	'SELECT * FROM twtasks.metrics()', 'SELECT * FROM twtasks.type_loads()', 'SELECT * FROM twtasks.recent_minutes()',
-	'SELECT * FROM twtasks.error_groups()', 'SELECT * FROM twtasks.list_tasks()',
+	'SELECT * FROM twtasks.error_groups()', 'SELECT * FROM twtasks.list_tasks()', 'SELECT * FROM twtasks.list_unknown()',
 	$$SELECT * FROM twtasks.list_tasks('{SUBMITTED}', 'TEST')$$, $$SELECT * FROM twtasks.list_tasks('{ERROR}')$$,
 	$$SELECT * FROM twtasks.why('00000000-0000-0000-0000-000000000011')$$, $$SELECT * FROM twtasks.why('00000000-0000-0000-0000-000000000013')$$,
 	$$SELECT * FROM twtasks.life('00000000-0000-0000-0000-000000000015')$$, $$SELECT * FROM twtasks.what_if_limit('TEST', 7)$$,

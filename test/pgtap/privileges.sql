@@ -48,7 +48,7 @@ SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,priorit
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f
 UNION ALL
-SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,error_groups,type_loads,recent_minutes,adoption_fault,is_testing}'::text[]) f
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,list_unknown,error_groups,type_loads,recent_minutes,adoption_fault,is_testing}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{begin_import,check_task,compare_import,digest,end_import,import_task,import_tasks,imported_context,imported_row,imported_status,imported_tasks,is_same_task,read_imported,store_imported,begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_priority,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,

@@ -82,6 +82,7 @@ my $ids = $node->value('SELECT string_agg(quote_literal(id), \',\') FROM twtasks
 
 my %answers = (
 	list_tasks => 'SELECT l::text FROM twtasks.list_tasks() l',
+	list_unknown => 'SELECT l::text FROM twtasks.list_unknown() l',
 	error_groups => 'SELECT g::text FROM twtasks.error_groups() g',
 	why => "SELECT w::text FROM unnest(ARRAY[$ids]::uuid[]) i(id) CROSS JOIN LATERAL twtasks.why(i.id) w",
 	life => "SELECT l::text FROM unnest(ARRAY[$ids]::uuid[]) i(id) CROSS JOIN LATERAL twtasks.life(i.id) l",
