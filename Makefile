@@ -54,7 +54,10 @@ workers: lib
 version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
 
-.PHONY: install-extension install-programs packages check-packages check-containers
+sql: ## writes the SQL edition, for servers without our library, as one file for psql
+	@scripts/edition >twtasks.sql.tmp && mv twtasks.sql.tmp twtasks.sql
+
+.PHONY: sql install-extension install-programs packages check-packages check-containers
 ifdef GO_ON
 $(INSTALLS): go-on
 else

@@ -5,7 +5,8 @@
 # with its owner's rights fixes its search_path.  A condition compares a column
 # with a constant time, or no index serves it.  No literal has a backslash, which
 # means something else while standard_conforming_strings is off.  No row counts the
-# attributes of a type of ours.  order.txt names every file, but those in upgrade/.
+# attributes of a type of ours.  order.txt names every file, but twins and those in
+# upgrade/.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -58,7 +59,7 @@ counted_attributes()
 # unlisted DIRECTORY
 unlisted()
 {
-	comm -3 <(files "$1" -- '*.sql' | grep -v '/upgrade/' | sed "s,^$1/,," | sort) \
+	comm -3 <(files "$1" -- '*.sql' | grep -vE '/upgrade/|[.]twin[.]sql$' | sed "s,^$1/,," | sort) \
 		<(sed 's/#.*//; s/ *$//; /^$/d' "$1/order.txt" | sort) |
 		tr -d '\t' | sed "s,.*,$1/order.txt:1: & is not both there and in $1/,"
 }

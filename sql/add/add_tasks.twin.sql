@@ -1,0 +1,110 @@
+-- before:
+/*
+ * twtasks_internal.add_all(tasks, rules)
+ *
+ *		Adds tasks: checks them all first, then stores them in the order of their keys and
+ *		ids, so that two calls with the same keys do not wait for each other.
+ *
+ * Parameters
+ *		rules			a key_rule for each; NULL: kept
+ *
+ * Returns
+ *		in the order given: as add_task()
+ */
+CREATE FUNCTION twtasks_internal.add_all(tasks twtasks.new_task[], rules text[] DEFAULT NULL)
+RETURNS SETOF twtasks.added_task
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+	role CONSTANT text := pg_get_userbyid(twtasks_internal.caller());
+	checked twtasks_internal.checked_task[] := '{}';
+	results twtasks.added_task[] := '{}';
+	place integer;
+BEGIN
+	IF cardinality(tasks) = 0 THEN
+		RETURN;
+	END IF;
+	FOR i IN array_lower(tasks, 1) .. array_upper(tasks, 1) LOOP
+		place := i - array_lower(tasks, 1) + 1;
+		IF tasks[i] IS NOT DISTINCT FROM NULL THEN
+			RAISE EXCEPTION 'a task must not be null' USING ERRCODE = 'null_value_not_allowed';
+		END IF;
+		checked[place] := twtasks_internal.checked(tasks[i], coalesce(rules[place], 'kept'), role);
+	END LOOP;
+	FOR place IN
+		SELECT c.n FROM unnest(checked) WITH ORDINALITY
+			AS c(type, data, sub_type, key, task_id, priority, run_after, bucket, expires, context, payload, key_rule, size, queue_time, n)
+		ORDER BY c.key COLLATE "C" NULLS LAST, c.task_id NULLS LAST, c.n
+	LOOP
+		results[place] := twtasks_internal.store_task(checked[place], role);
+	END LOOP;
+	RETURN QUERY SELECT r.* FROM unnest(results) r;
+END $$;
+
+/*
+ * twtasks_internal.task_of(task)
+ *
+ *		A task that was given as JSON.
+ *
+ * Errors
+ *		22023			it is no object, or has a name that add_task() does not know
+ */
+CREATE FUNCTION twtasks_internal.task_of(task jsonb)
+RETURNS twtasks.new_task
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	stray text := CASE WHEN jsonb_typeof(task) <> 'object' THEN jsonb_typeof(task) END;
+BEGIN
+	IF stray IS NULL THEN
+		SELECT k INTO stray FROM jsonb_object_keys(task) k
+		WHERE k <> ALL ('{type,data,sub_type,key,task_id,priority,run_after,bucket,expires,context,payload,key_rule}') LIMIT 1;
+	END IF;
+	IF stray IS NOT NULL THEN
+		RAISE EXCEPTION 'unrecognized name in tasks: "%"', twtasks_internal.shown(stray)
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Each task is an object whose names are parameters of twtasks.add_task().';
+	END IF;
+	RETURN twtasks.new_task(task ->> 'type', nullif(task -> 'data', 'null'), task ->> 'sub_type', task ->> 'key', (task ->> 'task_id')::uuid,
+		(task ->> 'priority')::integer, (task ->> 'run_after')::timestamptz, task ->> 'bucket', (task ->> 'expires')::timestamptz,
+		nullif(task -> 'context', 'null'), (task ->> 'payload')::bytea);
+END $$;
+
+-- twin: twt_add_tasks LANGUAGE plpgsql SECURITY DEFINER
+BEGIN
+	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(tasks) a;
+END
+
+-- twin: twt_add_given_tasks LANGUAGE plpgsql
+BEGIN
+	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(tasks) a;
+END
+
+-- twin: twt_add_tasks_of_type LANGUAGE plpgsql SECURITY DEFINER
+BEGIN
+	IF data IS NULL THEN
+		RAISE EXCEPTION 'data must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(ARRAY(
+		SELECT twtasks.new_task(add_tasks.type, d.data, NULL, NULL, NULL, add_tasks.priority, add_tasks.run_after, add_tasks.bucket,
+			add_tasks.expires, add_tasks.context)
+		FROM unnest(add_tasks.data) WITH ORDINALITY d(data, n) ORDER BY d.n)) a;
+END
+
+-- twin: twt_add_tasks_json LANGUAGE plpgsql SECURITY DEFINER
+DECLARE
+	rules text[];
+BEGIN
+	IF jsonb_typeof(tasks) <> 'array' THEN
+		RAISE EXCEPTION 'tasks must be a JSON array, not %', jsonb_typeof(tasks)
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Write [{"type": "..."}, ...].';
+	END IF;
+	rules := ARRAY(SELECT t.task ->> 'key_rule' FROM jsonb_array_elements(tasks) WITH ORDINALITY t(task, n) ORDER BY t.n);
+	PERFORM twtasks_internal.check_key_rule(r) FROM unnest(rules) r WHERE r IS NOT NULL;
+	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(
+		ARRAY(SELECT twtasks_internal.task_of(t.task) FROM jsonb_array_elements(tasks) WITH ORDINALITY t(task, n) ORDER BY t.n), rules) a;
+END

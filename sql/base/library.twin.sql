@@ -1,0 +1,2 @@
+-- instead:
+/* There is no library that could be of another version. */

@@ -1,0 +1,58 @@
+-- before:
+/*
+ * Settings of this database.  Anybody could SET a parameter whose name no library
+ * owns, so that a parameter of the server would protect nothing: it counts only in
+ * sessions of members of twtasks_owner.
+ */
+CREATE TABLE twtasks.setting (
+	name	text COLLATE "C" NOT NULL,	-- As the parameter of the extension, without "twtasks."
+	value	text NOT NULL,				-- As the parameter's
+	CONSTRAINT setting_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE twtasks.setting IS 'Settings of this database; see docs/configuration.md';
+INSERT INTO twtasks.setting (name, value) VALUES
+	('enabled', 'on'), ('max_payload', '16MB'), ('keep_finished', '30d'), ('keep_audit', '400d'),
+	('keep_attempts', '14d'), ('testing', 'off'), ('refuse_unknown_types', 'off'), ('function_timeout', '1s');
+
+/*
+ * twtasks_internal.setting(name)
+ *
+ *		The value of a setting.  A value of the session counts if its user is a member
+ *		of twtasks_owner; otherwise the table decides.
+ */
+CREATE FUNCTION twtasks_internal.setting(name text)
+RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT coalesce(
+		CASE WHEN current_setting('twtasks.' || name, true) <> '' AND pg_has_role(session_user, 'twtasks_owner', 'MEMBER')
+			THEN current_setting('twtasks.' || name, true) END,
+		(SELECT s.value FROM twtasks.setting s WHERE s.name = setting.name))
+$$;
+
+/*
+ * twtasks_internal.duration(name)
+ *
+ *		The value of a setting that is a time; a number alone means minutes.
+ */
+CREATE FUNCTION twtasks_internal.duration(name text)
+RETURNS interval
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT (s.value || CASE WHEN s.value ~ '^[0-9]+$' THEN 'min' ELSE '' END)::interval
+	FROM twtasks_internal.setting(name) s(value)
+$$;
+
+-- twin: twt_is_enabled LANGUAGE sql
+	SELECT twtasks_internal.setting('enabled')::boolean
+
+-- twin: twt_keep_finished_interval LANGUAGE sql
+	SELECT twtasks_internal.duration('keep_finished')
+
+-- twin: twt_keep_attempts_interval LANGUAGE sql
+	SELECT twtasks_internal.duration('keep_attempts')
+
+-- twin: twt_queue_kind LANGUAGE sql INLINE
+	SELECT 'notify'

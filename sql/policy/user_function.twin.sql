@@ -1,0 +1,139 @@
+-- before:
+/*
+ * twtasks_internal.function_named(function, args)
+ *
+ *		The function that has this name, with its schema, and just these types.
+ *
+ * Returns
+ *		NULL: there is none
+ */
+CREATE FUNCTION twtasks_internal.function_named(function text, args regtype[])
+RETURNS regprocedure
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN (
+		SELECT p.oid FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+		WHERE parse_ident(function_named.function) = ARRAY[n.nspname, p.proname]::text[]
+		  AND p.proargtypes::oid[]::regtype[] = '[0:0]={0}'::regtype[] || args AND p.prokind = 'f');
+EXCEPTION WHEN invalid_parameter_value THEN
+	RETURN NULL;	-- no name
+END $$;
+
+/*
+ * twtasks_internal.make_call(name, result, args)
+ *
+ *		Makes a function of this name that calls a function of a user: the one with the
+ *		name of its first argument.  twtasks_caller makes and owns it, so that the function
+ *		called has rights only if it is SECURITY DEFINER, and can take no other role.
+ *
+ * Parameters
+ *		result			type of the result
+ *		args			types of the arguments
+ */
+CREATE FUNCTION twtasks_internal.make_call(name text, result text, VARIADIC args text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $make$
+DECLARE
+	arguments CONSTANT text := (SELECT string_agg(format('a%s %s', u.n, u.type), ', ') FROM unnest(args) WITH ORDINALITY u(type, n));
+	places CONSTANT text := (SELECT string_agg(format('$%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
+	names CONSTANT text := (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
+BEGIN
+	EXECUTE format($declaration$
+		CREATE FUNCTION twtasks_internal.%I(function text, %s)
+		RETURNS %s
+		LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+		SET search_path = pg_catalog, pg_temp
+		AS $body$
+		DECLARE
+			answer %s;
+		BEGIN
+			EXECUTE format('SELECT %%s(%s)', function) INTO answer USING %s;
+			RETURN answer;
+		END $body$ $declaration$, name, arguments, result, CASE result WHEN 'void' THEN 'text' ELSE result END, places, names);
+	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I FROM PUBLIC', name);
+	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO twtasks_owner', name);
+END $make$;
+
+-- twin: twt_check_function_of LANGUAGE plpgsql SECURITY DEFINER
+DECLARE
+	found pg_proc;
+	types CONSTANT text := (SELECT string_agg(a::text, ', ') FROM unnest(args) a);
+BEGIN
+	IF purpose IS NULL OR args IS NULL OR result IS NULL THEN
+		RAISE EXCEPTION 'argument % of a function''s call is null', CASE WHEN purpose IS NULL THEN 1 WHEN args IS NULL THEN 3 ELSE 4 END
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF check_function.function IS NULL THEN
+		RETURN;
+	END IF;
+	SELECT p.* INTO found FROM pg_proc p
+	WHERE p.oid = twtasks_internal.function_named(check_function.function, args)
+	  AND p.prorettype = check_function.result AND NOT p.proretset;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'function "%" for % does not exist', check_function.function, purpose
+			USING ERRCODE = 'undefined_function',
+				HINT = format('It must be %s(%s) returns %s, with its schema in the name.', check_function.function, types, result);
+	ELSIF NOT has_function_privilege(twtasks_internal.caller(), found.oid, 'EXECUTE') THEN
+		RAISE EXCEPTION 'permission denied for function "%"', check_function.function
+			USING ERRCODE = 'insufficient_privilege';
+	ELSIF NOT coalesce((SELECT substr(c, 13) ~ '(^|[, ])"?pg_temp"? *$' FROM unnest(found.proconfig) c WHERE c ^@ 'search_path='), false) THEN
+		RAISE EXCEPTION 'function "%" does not fix its search_path', check_function.function
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'It will run with the rights of its owner, called by others.',
+				HINT = format('ALTER FUNCTION %s SET search_path = the schemas it needs, pg_temp.', check_function.function);
+	END IF;
+	PERFORM twtasks_internal.check_callable(found);
+END
+
+-- instead of twt_call_function:
+
+-- after:
+/*
+ * twtasks_internal.check_callable(function)
+ *
+ *		Raises an error unless twtasks_caller can call the function, which then runs with the
+ *		rights of its owner.
+ *
+ * Errors
+ *		42501			that role may not
+ *		22023			the function is not SECURITY DEFINER
+ */
+CREATE FUNCTION twtasks_internal.check_callable(function pg_proc)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name CONSTANT text := function.oid::regproc;
+BEGIN
+	IF NOT function.prosecdef THEN
+		RAISE EXCEPTION 'function "%" is not SECURITY DEFINER', name
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'Without our library a function can be called with the rights of its owner in no other way.',
+				HINT = format('ALTER FUNCTION %s SECURITY DEFINER.', name);
+	ELSIF NOT has_schema_privilege('twtasks_caller', function.pronamespace, 'USAGE') THEN
+		RAISE EXCEPTION 'role "twtasks_caller" has no right to use schema "%"', function.pronamespace::regnamespace
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = format('GRANT USAGE ON SCHEMA %s TO twtasks_caller.', function.pronamespace::regnamespace);
+	ELSIF NOT has_function_privilege('twtasks_caller', function.oid, 'EXECUTE') THEN
+		RAISE EXCEPTION 'role "twtasks_caller" may not execute function "%"', name
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = format('GRANT EXECUTE ON FUNCTION %s TO twtasks_caller.', function.oid::regprocedure);
+	END IF;
+END $$;
+
+GRANT USAGE ON SCHEMA twtasks TO twtasks_caller;
+GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_caller;
+GRANT EXECUTE ON FUNCTION twtasks_internal.make_call TO twtasks_caller;
+SET ROLE twtasks_caller;
+SELECT twtasks_internal.make_call('call_retry', 'timestamptz', 'twtasks.task_input', 'text');
+SELECT twtasks_internal.make_call('call_stuck_rule', 'twtasks.stuck_rule', 'twtasks.task_input');
+SELECT twtasks_internal.make_call('call_intercept', 'twtasks.new_task', 'twtasks.new_task');
+SELECT twtasks_internal.make_call('call_listener', 'twtasks.new_task', 'twtasks.message');
+SELECT twtasks_internal.make_call('call_on_end', 'void', 'twtasks.ended_task[]');
+SET ROLE twtasks_owner;
+REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call FROM twtasks_caller;
+REVOKE CREATE ON SCHEMA twtasks_internal FROM twtasks_caller;
