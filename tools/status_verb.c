@@ -18,7 +18,7 @@
 /* Counts of the leader, which never walk the tasks. */
 static const char summary_sql[] =
 "SELECT current_database()::text AS database, a.environment,"
-" (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'twtasks') AS extension,"
+" (SELECT e.version FROM twtasks.edition() e) AS extension,"
 " (SELECT n.name FROM twtasks.nodes n WHERE n.leads LIMIT 1) AS leader,"
 " (SELECT count(*) FROM twtasks.nodes n WHERE n.ended IS NULL AND n.heartbeat > clock_timestamp() - n.lease) AS nodes,"
 " m.at AS counted, extract(epoch FROM m.age)::integer AS counted_seconds_ago, m.waiting, m.submitted, m.processing, m.errors, m.held,"

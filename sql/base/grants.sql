@@ -31,6 +31,8 @@ GRANT EXECUTE ON FUNCTION
 	twtasks.queue_stats, twtasks.cron_next, twtasks.cron_preview
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
+GRANT EXECUTE ON FUNCTION twtasks.edition
+	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
 GRANT EXECUTE ON FUNCTION twtasks.clock
 	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
 GRANT EXECUTE ON FUNCTION twtasks.finish_task TO twtasks_worker, twtasks_web;

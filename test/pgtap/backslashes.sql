@@ -27,6 +27,7 @@ INSERT INTO call (function, call, answer) VALUES
 	('queue_kind', $$twtasks.queue_kind() IN ('ring', 'notify')$$, 'true'),
 	('queue_stats', '(SELECT count(*) >= 0 FROM twtasks.queue_stats())', 'true'),
 	('clock', 'twtasks.clock() IS NULL', 'false'),
+	('edition', $$(twtasks.edition()).version IS NULL$$, 'false'),
 	('set_clock', $$twtasks.set_clock(clock_timestamp() + interval '1 d') > clock_timestamp() + interval '1 h'$$, 'true'),
 	('advance_clock', $$twtasks.advance_clock('1 h') > clock_timestamp() + interval '1 d'$$, 'true'),
 	-- types, buckets and limits

@@ -13,7 +13,7 @@ CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
 SELECT f, '{producer}'::text[] FROM unnest('{add_task,put_task,add_tasks,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,kafka_message,bytes_as_text,send_to_kafka}'::text[]) f
 UNION ALL
-SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
+SELECT f, '{producer,worker,web,operator,viewer,tester}'::text[] FROM unnest('{clock,edition}'::text[]) f
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{why,what_if_limit}'::text[]) f
 UNION ALL
@@ -160,7 +160,7 @@ SELECT is((SELECT count(*) FROM pg_proc p WHERE pronamespace IN ('twtasks'::regn
 		   AND (prorettype = 'internal'::regtype OR 'internal'::regtype::oid = ANY (proargtypes))), 0::bigint, 'no function takes or gives "internal"');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_put_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,queue_kind,queue_stats,take_types,late_commits,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,new_task,message,kafka_message,bytes_as_text,send_to_kafka,compare_data}'::text[], 'functions that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,edition,queue_kind,queue_stats,take_types,late_commits,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,new_task,message,kafka_message,bytes_as_text,send_to_kafka,compare_data}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_put_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,put_task,add_tasks,add_tasks,add_tasks,list_tasks,request_payload,read_payload,request_search,search_payloads}'::text[], 'the other functions note who called, and become the owner');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace

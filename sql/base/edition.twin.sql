@@ -1,0 +1,16 @@
+-- before:
+/* The version of this SQL, as pg_extension has it for the extension. */
+CREATE TABLE twtasks_internal.installed (
+	version	text NOT NULL,															-- Version of the SQL
+	at		timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),				-- Time of the installation or update
+	CONSTRAINT installed_pkey PRIMARY KEY (version)
+);
+COMMENT ON TABLE twtasks_internal.installed IS 'Version of the SQL edition in this database; one row';
+INSERT INTO twtasks_internal.installed (version) VALUES ('@version@');
+
+-- instead of twtasks.edition:
+CREATE FUNCTION twtasks.edition(OUT edition text, OUT version text)
+RETURNS record
+LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT 'sql', i.version FROM twtasks_internal.installed i $$;
