@@ -4,6 +4,7 @@
 #include <gnutls/x509.h>
 #include <microhttpd.h>
 
+#include "base/text.h"
 #include "options/secret_file.h"
 #include "web/http_tls.h"
 
@@ -130,9 +131,7 @@ http_tls_free(HttpTls *tls)
 	if (tls == NULL || --tls->refs > 0)
 		return;
 	gnutls_certificate_free_credentials(tls->credentials);
-	if (tls->key != NULL)
-		explicit_bzero(tls->key, strlen(tls->key));
-	pfree(tls->key);
+	text_forget(tls->key);
 	pfree(tls->certificate);
 	pfree(tls);
 }

@@ -229,3 +229,11 @@ text_is_printable(const char *text)
 			return false;
 	return true;
 }
+
+void
+text_forget(char *text)
+{
+	if (text != NULL)
+		explicit_bzero(text, strlen(text));
+	pfree(text);
+}

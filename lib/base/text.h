@@ -44,4 +44,7 @@ extern bool text_is_utf8(const char *text, size_t len);
 /* Whether the text is printable ASCII, as a header or a variable requires. */
 extern bool text_is_printable(const char *text);
 
+/* Overwrites and frees a text that may hold a secret; NULL is allowed. */
+extern void text_forget(char *text);
+
 #endif							/* TWT_TEXT_H */

@@ -10,6 +10,7 @@
  */
 #include "base/port.h"
 
+#include "base/text.h"
 #include "options/options.h"
 #include "options/place.h"
 #include "options/values.h"
@@ -400,9 +401,11 @@ free_option(const Option *option, char *target)
 			free_words(*(char ***) member);
 			break;
 		case OPTION_TEXT:
-		case OPTION_CONNINFO:
 		case OPTION_SETTINGS:
 			pfree(*(char **) member);
+			break;
+		case OPTION_CONNINFO:
+			text_forget(*(char **) member);
 			break;
 		case OPTION_SECTION:
 			free_options(option->section, member);

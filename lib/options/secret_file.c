@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "options/secret_file.h"
 
 #define FILE_MAX_BYTES (64 * 1024)
@@ -168,10 +169,7 @@ void
 secret_file_forget(char **lines)
 {
 	for (int i = 0; lines != NULL && lines[i] != NULL; i++)
-	{
-		explicit_bzero(lines[i], strlen(lines[i]));
-		pfree(lines[i]);
-	}
+		text_forget(lines[i]);
 	pfree(lines);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/chance.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "pg/attempt.h"
 #include "pg/former.h"
 #include "pg/misfit.h"
@@ -342,7 +343,7 @@ pg_close(Pg *pg)
 	pipeline_lose_held(&pg->pipeline);
 	silence_clear(&pg->silence);
 	loop_timer_free(pg->timer);
-	pfree(pg->conninfo);
+	text_forget(pg->conninfo);
 	pfree(pg->role);
 	pfree(pg);
 }

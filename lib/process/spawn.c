@@ -146,18 +146,24 @@ spawn_can_execute(const char *name)
 	return found;
 }
 
-static void
-add_variables(char ***next, char *const *entries)
+static int
+count_given(const SpawnRequest *request)
 {
-	for (; entries != NULL && *entries != NULL; entries++)
-		*(*next)++ = pstrdup(*entries);
+	return words_count(request->environment) + words_count(request->variables);
 }
 
+static void
+add_variables(char ***next, char **entries)
+{
+	for (; entries != NULL && *entries != NULL; entries++)
+		*(*next)++ = *entries;
+}
+
+/* The variables of the request come first.  They may hold secrets, and are not copied. */
 static char **
 build_environment(const SpawnRequest *request)
 {
-	int			nmore = words_count(request->environment) + words_count(request->variables);
-	char	  **environment = palloc0((lengthof(inherited) + nmore + 1) * sizeof(char *));
+	char	  **environment = palloc0((lengthof(inherited) + count_given(request) + 1) * sizeof(char *));
 	char	  **next = environment;
 
 	add_variables(&next, request->environment);
@@ -173,11 +179,9 @@ build_environment(const SpawnRequest *request)
 }
 
 static void
-free_environment(char **environment)
+free_environment(const SpawnRequest *request, char **environment)
 {
-	char	  **entry;
-
-	for (entry = environment; *entry; entry++)
+	for (char **entry = environment + count_given(request); *entry; entry++)
 		pfree(*entry);
 	pfree(environment);
 }
@@ -426,7 +430,7 @@ start_child(Child *child, const SpawnRequest *request, const SpawnPipes *theirs)
 		note_failure(child, RUN_NOT_EXECUTED, ENOENT);
 	else
 		supervisor_start(&child->supervisor, &plan, child->directory, request->is_awaited ? START_MS : 0);
-	free_environment(environment);
+	free_environment(request, environment);
 	pfree(program);
 }
 

@@ -218,9 +218,7 @@ start(Sending *sending, const NotifyMessage *message)
 	else if (target->argv != NULL ? !notify_command(notifier->loop, target->argv, body, on_command, sending) :
 			 !begin(sending, message, body))
 		end(sending, false, "too few processes or descriptors, or too little memory");
-	if (body != NULL)
-		explicit_bzero(body, strlen(body));
-	pfree(body);
+	text_forget(body);
 }
 
 /* A message that could not be started has failed, and is due again later. */

@@ -10,6 +10,7 @@
 #include <curl/curl.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "workers/notify/notify_message.h"
 #include "workers/notify/notify_template.h"
 
@@ -210,8 +211,7 @@ notify_message_body(const NotifySettings *settings, const NotifyTarget *target, 
 	initStringInfo(&out);
 	notify_template_render(is_later ? target->later : target->template, &values, &out);
 	body = checked(out.data, target->kind->omits_empty);
-	explicit_bzero(out.data, out.len);
-	pfree(out.data);
+	text_forget(out.data);
 	for (size_t i = 0; i < lengthof(own); i++)
 		pfree(own[i]);
 	return body;
@@ -255,8 +255,7 @@ without(char *text, const char *secret)
 		rest = found + strlen(secret);
 	}
 	appendStringInfoString(&out, rest);
-	explicit_bzero(text, strlen(text));
-	pfree(text);
+	text_forget(text);
 	return out.data;
 }
 

@@ -11,6 +11,7 @@
 
 #include <time.h>
 
+#include "base/text.h"
 #include "workers/curl/http_client.h"
 #include "workers/notify/notify_send.h"
 
@@ -92,8 +93,7 @@ static void
 add_header(Request *request, char *line)
 {
 	request->headers = curl_slist_append(request->headers, line);
-	explicit_bzero(line, strlen(line));
-	pfree(line);
+	text_forget(line);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "options/secret_file.h"
 #include "workers/curl/http_url.h"
 #include "workers/notify/notify_settings.h"
@@ -314,19 +315,11 @@ notify_settings_new(const char *line, WorkerFault *fault)
 }
 
 static void
-forget(char *secret)
-{
-	if (secret != NULL)
-		explicit_bzero(secret, strlen(secret));
-	pfree(secret);
-}
-
-static void
 free_target(NotifyTarget *target)
 {
 	pfree(target->name);
-	forget(target->url);
-	forget(target->secret);
+	text_forget(target->url);
+	text_forget(target->secret);
 	http_keys_free(target->keys);
 	pfree(target->template);
 	pfree(target->later);
@@ -345,7 +338,7 @@ notify_settings_free(NotifySettings *settings)
 	pfree(settings->targets);
 	pfree(settings->environment);
 	pfree(settings->link);
-	forget(settings->heartbeat);
+	text_forget(settings->heartbeat);
 	pfree(settings);
 }
 
