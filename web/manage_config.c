@@ -116,6 +116,7 @@ check_ways(const ManageConfig *config, const Place *place)
 static bool
 settle(void *target, const Place *place)
 {
+	person_entries_complete(((ManageConfig *) target)->socket_users);
 	return read_tokens(target, place) && check_socket(target, place) && check_ways(target, place);
 }
 

@@ -53,39 +53,56 @@ system_user_find(const char *name, uid_t *id)
 }
 
 static void
-add_member(StringInfo members, const char *name, uid_t id)
+add_member(PersonEntry *entry, const char *name, uid_t id)
 {
-	SystemUser	member = {.id = id, .name = pstrdup(name)};
+	size_t		size = (entry->nmembers + 1) * sizeof(SystemUser);
 
-	appendBinaryStringInfo(members, (const char *) &member, sizeof(member));
+	entry->members = entry->members == NULL ? palloc(size) : repalloc(entry->members, size);
+	entry->members[entry->nmembers++] = (SystemUser)
+	{
+		.id = id, .name = pstrdup(name)
+	};
 }
 
-/* The group does not list the users whose primary group it is. */
 static void
-add_users_of(StringInfo members, gid_t group)
+add_listed_members(PersonEntry *entry, char *const *names)
+{
+	uid_t		id;
+
+	for (; *names != NULL; names++)
+		if (person_name_fault(*names) == NULL && system_user_find(*names, &id))
+			add_member(entry, *names, id);
+}
+
+static bool
+has_groups(PersonEntry *const *entries)
+{
+	for (; entries != NULL && *entries != NULL; entries++)
+		if ((*entries)->group != NULL && (*entries)->is_known)
+			return true;
+	return false;
+}
+
+static void
+add_to_groups(PersonEntry *const *entries, const struct passwd *user)
+{
+	for (; *entries != NULL; entries++)
+		if ((*entries)->group != NULL && (*entries)->is_known && (*entries)->id == user->pw_gid)
+			add_member(*entries, user->pw_name, user->pw_uid);
+}
+
+void
+person_entries_complete(PersonEntry *const *entries)
 {
 	const struct passwd *user;
 
+	if (!has_groups(entries))
+		return;
 	setpwent();
 	while ((user = getpwent()) != NULL)
-		if (user->pw_gid == group && person_name_fault(user->pw_name) == NULL)
-			add_member(members, user->pw_name, user->pw_uid);
+		if (person_name_fault(user->pw_name) == NULL)
+			add_to_groups(entries, user);
 	endpwent();
-}
-
-static void
-add_members(PersonEntry *entry, char *const *names)
-{
-	StringInfoData members;
-	uid_t		id;
-
-	initStringInfo(&members);
-	for (; *names != NULL; names++)
-		if (person_name_fault(*names) == NULL && system_user_find(*names, &id))
-			add_member(&members, *names, id);
-	add_users_of(&members, entry->id);
-	entry->members = (SystemUser *) members.data;
-	entry->nmembers = (int) (members.len / sizeof(SystemUser));
 }
 
 static void
@@ -103,7 +120,7 @@ find_group(PersonEntry *entry)
 		{
 			entry->is_known = true;
 			entry->id = group.gr_gid;
-			add_members(entry, group.gr_mem);
+			add_listed_members(entry, group.gr_mem);
 		}
 		pfree(bytes);
 		if (status != ERANGE)
@@ -228,7 +245,7 @@ person_entries_peer(PersonEntry *const *entries, const HttpPeer *peer, Person *p
 	{
 		const PersonEntry *entry = *entries;
 		bool		is_his = entry->is_known &&
-			(entry->user != NULL ? peer->user == entry->id : has_group(peer, entry->id));
+		(entry->user != NULL ? peer->user == entry->id : has_group(peer, entry->id));
 
 		if (!is_his)
 			continue;

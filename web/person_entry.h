@@ -42,6 +42,12 @@ extern const Section user_entry_section;
 extern const Section group_entry_section;
 extern const Section client_entry_section;
 
+/*
+ * Adds the users whose primary group an entry names, since the system does not list
+ * them with the group.  Reads all users of the system, once for all entries.
+ */
+extern void person_entries_complete(PersonEntry *const *entries);
+
 /* For an entry with this user or group, adds its roles. */
 extern void person_entries_user(PersonEntry *const *entries, const char *user, Person *person);
 extern void person_entries_group(PersonEntry *const *entries, const char *group, size_t len,

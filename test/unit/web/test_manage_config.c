@@ -7,6 +7,8 @@
  */
 #include "base/port.h"
 
+#include <pwd.h>
+
 #include "web_config_text.h"
 
 #define OLD_TOKEN "0123456789012345678901234567890123456789abc"
@@ -85,6 +87,52 @@ test_socket(void **state)
 	expect_error("manage: nobody could log in", "listen: localhost:1\nmanage: {socket: /tmp/web.sock}\n");
 	expect_error("listen: an address that other machines can reach needs a token_file",
 				 "listen: '0.0.0.0:1'\nmanage: {socket: /tmp/web.sock, socket_users: [{user: daemon, roles: [viewer]}]}\n");
+}
+
+/* The system's users, as these tests see them: one of the group daemon, and one of bin. */
+static int	nwalks;
+static int	nusers;
+
+void
+setpwent(void)
+{
+	nwalks++;
+	nusers = 0;
+}
+
+struct passwd *
+getpwent(void)
+{
+	static struct passwd users[] = {
+		{.pw_name = "ada", .pw_uid = 4711, .pw_gid = 1}, {.pw_name = "bob", .pw_uid = 4712, .pw_gid = 2}
+	};
+
+	return nusers < (int) lengthof(users) ? &users[nusers++] : NULL;
+}
+
+/* One walk through all users completes all groups, since a directory may have many. */
+static void
+test_primary_groups(void **state)
+{
+	WebConfig  *config = read_web("listen: localhost:1\nmanage:\n  socket: /tmp/web.sock\n  socket_users:\n"
+								  "  - {group: daemon, roles: [viewer]}\n"
+								  "  - {group: bin, roles: [viewer]}\n"
+								  "  - {group: daemon, roles: [operator]}\n");
+	HttpPeer	peer = {.is_unix = true, .user = 4711, .group = 1};
+	Person		person = {0};
+
+	assert_int_equal(nwalks, 1);
+	assert_string_equal(person_entries_peer(config->manage.socket_users, &peer, &person), "ada");
+	assert_string_equal(person.role[API_OPERATOR], "twtasks_operator");
+	peer.user = 4712;
+	assert_null(person_entries_peer(config->manage.socket_users, &peer, &person));
+	peer.group = 2;
+	assert_string_equal(person_entries_peer(config->manage.socket_users, &peer, &person), "bob");
+	options_free(&web_config_section, config);
+	nwalks = 0;
+	options_free(&web_config_section, read_web("listen: localhost:1\nmanage: {socket: /tmp/web.sock,"
+											   " socket_users: [{user: daemon, roles: [viewer]}]}\n"));
+	assert_int_equal(nwalks, 0);
 }
 
 static void
@@ -266,6 +314,7 @@ main(void)
 		cmocka_unit_test(test_section),
 		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_primary_groups),
 		cmocka_unit_test(test_socket),
 		cmocka_unit_test(test_socket_users),
 		cmocka_unit_test(test_unknown_user),
