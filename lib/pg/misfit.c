@@ -7,6 +7,8 @@
  */
 #include "base/port.h"
 
+#include <errno.h>
+
 #include "base/log.h"
 #include "common/version.h"
 #include "pg/misfit.h"
@@ -116,6 +118,22 @@ advice(const PGresult *result)
 		"Run ALTER EXTENSION twtasks UPDATE.";
 }
 
+/* The role whose rights the login of this program needs. */
+static const char *
+needed_role(void)
+{
+	static const char *const roles[][2] = {
+		{"twtasksd", "twtasks_worker"},
+		{"twtasks-web", "twtasks_web"},
+		{"twtasks-kafka", "twtasks_producer"},
+	};
+
+	for (size_t i = 0; i < lengthof(roles); i++)
+		if (strcmp(program_invocation_short_name, roles[i][0]) == 0)
+			return roles[i][1];
+	return "twtasks_worker (twtasksd), twtasks_web (twtasks-web) or twtasks_producer (listeners)";
+}
+
 /* The whole line (palloc'd). */
 static char *
 line_of(const PgStatement *statement, const char *login, const PGresult *result)
@@ -129,9 +147,7 @@ line_of(const PgStatement *statement, const char *login, const PGresult *result)
 						"Run CREATE EXTENSION %s there, or ALTER EXTENSION %s UPDATE.",
 						statement->extension, statement->name, text, statement->extension, statement->extension);
 	if (lacks_rights(result))
-		return psprintf("%s: %s: %s; GRANT to \"%s\" twtasks_worker for a sidecar, "
-						"twtasks_web for twtasks-web, or twtasks_producer for listeners.",
-						fault(result), statement->name, text, login);
+		return psprintf("%s: %s: %s; GRANT %s TO \"%s\".", fault(result), statement->name, text, needed_role(), login);
 	return psprintf("%s: %s: %s; %s", fault(result), statement->name, text, advice(result));
 }
 

@@ -94,7 +94,7 @@ is($sidecar->stop, 0, 'the sidecar works once the extension is there');
 $node->value('REVOKE twtasks_worker FROM sidecar');
 $sidecar->launch;
 $sidecar->wait_for_log(
-	qr/ERROR postgres: this program's role may not call the extension: .*; GRANT to "sidecar" twtasks_worker/,
+	qr/ERROR postgres: this program's role may not call the extension: .*; GRANT twtasks_worker TO "sidecar"\.$/m,
 	'a role without rights');
 $sidecar->kill9;
 $empty->query('ALTER FUNCTION twtasks_internal.start_node RENAME TO no_start_node');
@@ -108,7 +108,7 @@ $empty->query('REVOKE EXECUTE ON FUNCTION twtasks_internal.no_start_node FROM tw
 $empty->query('ALTER FUNCTION twtasks_internal.no_start_node RENAME TO start_node');
 $sidecar->launch;
 $sidecar->wait_for_log(
-	qr/ERROR postgres: this program's role may not call the extension: .*permission denied for function start_node; GRANT to "sidecar" twtasks_worker/,
+	qr/ERROR postgres: this program's role may not call the extension: .*permission denied for function start_node; GRANT twtasks_worker TO "sidecar"\.$/m,
 	'a role without the right to one function');
 $empty->query('GRANT EXECUTE ON FUNCTION twtasks_internal.start_node TO twtasks_worker');
 $sidecar->wait_for_log(qr/started as incarnation/, 'its start');
