@@ -103,7 +103,7 @@ check-servers: ## before a release: the tests on every supported server and syst
 check-upgrade: install ## updates the last release under load, in each order of the steps
 	@scripts/check-upgrade
 
-check-containers: ## the file systems of the images without a container runtime, and a task in them
+check-containers: ## the images by podman, as the page on containers says, and tasks in them
 	@scripts/check-containers
 
 check-packages: ## packages twice, and their use in new systems of each release of Debian, with systemd
