@@ -25,7 +25,7 @@ AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -157,6 +157,9 @@ campaign-kafka: install ## ten minutes of random kills of brokers and sidecars, 
 
 campaign-flood: install ## ten minutes of random kills and changes of the table, under load
 	@scripts/campaign-flood $(CAMPAIGN)
+
+check-helpers: install ## applications with each helper, as docs/helpers.md says, by the frameworks' own means
+	@scripts/check-helpers
 
 check-mariadb: install ## copies tasks of TwTasks from a real MariaDB, as a page says
 	@scripts/check-mariadb

@@ -117,7 +117,7 @@ prove_alone()
 	pgxs_test=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
 	work=$(new_directory)
 	trap 'rm -rf "$work"' EXIT
-	copy_tree "$work" test
+	copy_tree "$work" test helpers
 	mkdir -p "$work/bin" "$work/tmp" "$work/ports"
 	cp "$root/sidecar/twtasksd" "$root/web/twtasks-web" "$root/tools/twtasks-import" "$root"/workers/*/twtasks-* "$work/bin/"
 	mkdir -p "$work/share/twtasks" && cp -r "$root/share/notify" "$work/share/twtasks/"

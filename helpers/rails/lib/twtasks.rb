@@ -3,7 +3,7 @@
 # twtasks as an adapter of ActiveJob: config.active_job.queue_adapter = :twtasks
 #
 # A job is added in the transaction that is open on ActiveRecord::Base.  The worker, whose handler in the file of twtasksd
-# has types: ["rails|*"], is "ruby -rtwtasks -e 'Twtasks.work { require "./config/environment" }'".
+# has types: ["rails|*"], is "bundle exec ruby -e 'require "twtasks"; Twtasks.work { require "./config/environment" }'".
 
 require "active_job"
 require "active_record"
