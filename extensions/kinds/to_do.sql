@@ -18,7 +18,7 @@ BEGIN
 		RAISE EXCEPTION 'kind "%" has no to-do items', known.name
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', known.kind);
 	END IF;
-	IF NOT pg_has_role(twtasks_internal.caller(), 'twtasks_owner', 'USAGE')
+	IF NOT pg_has_role(twtasks_internal.caller(), twtasks_internal.owner(), 'USAGE')
 		AND NOT EXISTS (SELECT FROM twtasks.item_role i
 						WHERE i.kind = known.name AND i.may = what AND pg_has_role(twtasks_internal.caller(), i.role, 'USAGE')) THEN
 		RAISE EXCEPTION 'permission denied to % to-do items of kind "%"', what, known.name

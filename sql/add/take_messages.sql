@@ -136,7 +136,7 @@ DECLARE
 	owner CONSTANT oid := to_regrole(quote_ident(keeper));
 BEGIN
 	IF pg_has_role(caller, owner, 'MEMBER') IS NOT TRUE
-		AND NOT pg_has_role(caller, 'twtasks_owner', 'MEMBER') THEN
+		AND NOT pg_has_role(caller, twtasks_internal.owner(), 'MEMBER') THEN
 		RAISE EXCEPTION 'listener "%" belongs to role "%"%', listener, keeper,
 				CASE WHEN owner IS NULL THEN ', which no longer exists' ELSE '' END
 			USING ERRCODE = 'insufficient_privilege',

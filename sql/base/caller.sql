@@ -25,6 +25,18 @@ LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'twt_actor';
 
 /*
+ * twtasks_internal.owner()
+ *
+ *		The name of the role that owns all of twtasks: twtasks_owner, or the only role
+ *		where there are no others.
+ */
+CREATE FUNCTION twtasks_internal.owner()
+RETURNS name
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT pg_get_userbyid(n.nspowner) FROM pg_namespace n WHERE n.nspname = 'twtasks_internal' $$;
+
+/*
  * twtasks_internal.on_behalf_of()
  *
  *		The person for whom a member of twtasks_web acts: the setting
@@ -34,7 +46,8 @@ AS 'MODULE_PATHNAME', 'twt_actor';
  *		NULL: the actor acts for itself
  *
  * Errors
- *		42501			the setting is set, and the actor is no member of twtasks_web
+ *		42501			the setting is set, and the actor is no member of twtasks_web, if there
+ *						is such a role
  */
 CREATE FUNCTION twtasks_internal.on_behalf_of()
 RETURNS text
@@ -44,7 +57,8 @@ AS $$
 DECLARE
 	person CONSTANT text := nullif(current_setting('twtasks.on_behalf_of', true), '');
 BEGIN
-	IF person IS NOT NULL AND NOT pg_has_role(session_user, 'twtasks_web', 'MEMBER') THEN
+	IF person IS NOT NULL AND NOT (CASE WHEN to_regrole('twtasks_web') IS NULL THEN pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER')
+		ELSE pg_has_role(session_user, 'twtasks_web', 'MEMBER') END) THEN
 		RAISE EXCEPTION 'permission denied to act on behalf of others'
 			USING ERRCODE = 'insufficient_privilege',
 				DETAIL = format('Role "%s" is no member of "twtasks_web".', session_user),

@@ -1,5 +1,5 @@
 -- instead:
-/* The role twtasks_owner has made all objects, and PUBLIC has no rights. */
+/* The owner has made all objects, and PUBLIC has no rights. */
 DO $$
 DECLARE
 	own regprocedure;
@@ -7,7 +7,7 @@ BEGIN
 	FOR own IN
 		SELECT p.oid FROM pg_catalog.pg_proc p
 		WHERE p.pronamespace OPERATOR(pg_catalog.=) ANY (ARRAY['twtasks', 'twtasks_internal']::regnamespace[])
-		  AND p.proowner OPERATOR(pg_catalog.=) 'twtasks_owner'::regrole
+		  AND pg_catalog.pg_get_userbyid(p.proowner) OPERATOR(pg_catalog.=) current_user
 	LOOP
 		EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', own);
 	END LOOP;

@@ -1,4 +1,7 @@
--- after:
+-- instead with one role:
+/* All belongs to the role that installs it. */
+
+-- after with roles:
 /*
  * Functions of users are called by a role without rights: see call_user().  Only C can
  * call them as their owners.

@@ -22,7 +22,8 @@ BEGIN
 	FROM pg_catalog.pg_namespace n
 	JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) n.nspowner
 	WHERE n.oid OPERATOR(pg_catalog.=) home
-	  AND NOT r.rolsuper AND r.rolname OPERATOR(pg_catalog.<>) 'twtasks_owner';
+	  AND NOT r.rolsuper
+	  AND r.rolname OPERATOR(pg_catalog.<>) ALL (ARRAY['twtasks_owner', current_user]);
 	IF keeper IS NOT NULL THEN
 		RAISE EXCEPTION 'schema "twtasks" exists and belongs to role "%"', keeper
 			USING ERRCODE = 'object_not_in_prerequisite_state',

@@ -1,4 +1,4 @@
--- before:
+-- before with roles:
 /*
  * The role that installs owns nothing: twtasks_owner does, so the role must be
  * its member.  Where that needs no grant, as for the one that made it, this does
@@ -12,5 +12,8 @@ BEGIN
 END $$;
 CREATE SCHEMA twtasks AUTHORIZATION twtasks_owner;
 
--- after:
+-- before with one role:
+CREATE SCHEMA twtasks;
+
+-- after with roles:
 SET ROLE twtasks_owner;

@@ -26,7 +26,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT coalesce(
-		CASE WHEN current_setting('twtasks.' || name, true) <> '' AND pg_has_role(session_user, 'twtasks_owner', 'MEMBER')
+		CASE WHEN current_setting('twtasks.' || name, true) <> '' AND pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER')
 			THEN current_setting('twtasks.' || name, true) END,
 		(SELECT s.value FROM twtasks.setting s WHERE s.name = setting.name))
 $$;

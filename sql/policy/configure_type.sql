@@ -81,7 +81,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	IF EXISTS (SELECT FROM unnest(functions) f WHERE f <> 'none')
-		AND NOT pg_has_role(twtasks_internal.caller(), 'twtasks_owner', 'USAGE')
+		AND NOT pg_has_role(twtasks_internal.caller(), twtasks_internal.owner(), 'USAGE')
 		AND NOT (SELECT pg_has_role(twtasks_internal.caller(), d.datdba, 'USAGE')
 				 FROM pg_database d WHERE d.datname = current_database()) THEN
 		RAISE EXCEPTION 'permission denied to name a function in a policy'

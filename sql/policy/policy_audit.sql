@@ -44,7 +44,7 @@ DECLARE
 BEGIN
 	-- a restore may become the owner by SET SESSION AUTHORIZATION
 	IF before IS DISTINCT FROM after
-		AND (TG_OP <> 'INSERT' OR current_user = 'twtasks_owner' AND session_user <> 'twtasks_owner') THEN
+		AND (TG_OP <> 'INSERT' OR current_user = twtasks_internal.owner() AND session_user <> twtasks_internal.owner()) THEN
 		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 		VALUES (clock_timestamp(), twtasks_internal.actor(), TG_ARGV[0],
 				coalesce(changed ->> 'pattern', changed ->> 'name'), before, after,

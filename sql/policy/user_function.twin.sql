@@ -55,7 +55,7 @@ BEGIN
 			RETURN answer;
 		END $body$ $declaration$, name, arguments, result, CASE result WHEN 'void' THEN 'text' ELSE result END, places, names);
 	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I FROM PUBLIC', name);
-	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO twtasks_owner', name);
+	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO %I', name, twtasks_internal.owner());
 END $make$;
 
 -- twin: twt_check_function_of LANGUAGE plpgsql SECURITY DEFINER
@@ -95,10 +95,10 @@ END
  * twtasks_internal.check_callable(function)
  *
  *		Raises an error unless twtasks_caller can call the function, which then runs with the
- *		rights of its owner.
+ *		rights of its owner.  Where one role has all, it must be that role's.
  *
  * Errors
- *		42501			that role may not
+ *		42501			twtasks_caller may not, or it is another role's
  *		22023			the function is not SECURITY DEFINER
  */
 CREATE FUNCTION twtasks_internal.check_callable(function pg_proc)
@@ -109,7 +109,14 @@ AS $$
 DECLARE
 	name CONSTANT text := function.oid::regproc;
 BEGIN
-	IF NOT function.prosecdef THEN
+	IF to_regrole('twtasks_caller') IS NULL THEN
+		IF pg_get_userbyid(function.proowner) <> twtasks_internal.owner() THEN
+			RAISE EXCEPTION 'function "%" belongs to role "%"', name, pg_get_userbyid(function.proowner)
+				USING ERRCODE = 'insufficient_privilege',
+					DETAIL = 'It would run with the rights of the one role that has twtasks.',
+					HINT = format('Let role "%s" own the function, or install twtasks with its roles.', twtasks_internal.owner());
+		END IF;
+	ELSIF NOT function.prosecdef THEN
 		RAISE EXCEPTION 'function "%" is not SECURITY DEFINER', name
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'Without our library a function can be called with the rights of its owner in no other way.',
