@@ -1,5 +1,58 @@
 -- before:
 /*
+ * twtasks_internal.add_plain(tasks, role)
+ *
+ *		Adds tasks that need no other check than is_plain() and are_plain() have made: in one
+ *		statement.
+ *
+ * Returns
+ *		in the order given: as add_task()
+ */
+CREATE FUNCTION twtasks_internal.add_plain(tasks twtasks.new_task[], role text)
+RETURNS SETOF twtasks.added_task
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	now CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	RETURN QUERY
+	WITH given AS MATERIALIZED (
+		SELECT t.ordinality AS n, twtasks_internal.new_id(now + t.ordinality * interval '1 microsecond') AS id, t.type, t.data, t.payload, t.context,
+			   coalesce(t.priority, 5) AS priority, t.run_after, coalesce(t.run_after > now, false) AS waits,
+			   coalesce(octet_length(t.data::text), 0) + coalesce(octet_length(t.payload), 0) + coalesce(octet_length(t.context::text), 0) AS size
+		FROM unnest(tasks) WITH ORDINALITY t),
+	stored AS (
+		INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, priority, added_by, type, data, payload, context)
+		SELECT g.id, now, now, CASE WHEN g.waits THEN g.run_after ELSE now + interval '30 minutes' END,
+			CASE WHEN g.waits THEN 'WAITING' ELSE 'SUBMITTED' END::twtasks.task_status, NOT g.waits, g.size, g.priority, role,
+			g.type, g.data, g.payload, g.context
+		FROM given g ORDER BY g.n),
+	told AS MATERIALIZED (
+		SELECT twtasks_internal.tell('default', CASE WHEN count(*) > 60 THEN 'sweep'
+			ELSE string_agg(twtasks_internal.trigger_line(g.id, 0::bigint, g.priority, g.size, g.run_after, g.type), chr(10)) FILTER (WHERE g.n <= 60) END) FROM given g)
+	SELECT g.id, 0::bigint, 'added' FROM given g WHERE (SELECT count(*) FROM told) > 0 ORDER BY g.n;
+END $$;
+
+/*
+ * twtasks_internal.are_plain(tasks)
+ *
+ *		Whether each of the tasks has a valid type, and nothing that needs a look elsewhere.
+ */
+CREATE FUNCTION twtasks_internal.are_plain(tasks twtasks.new_task[])
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT bool_and(num_nonnulls(t.key, t.task_id, t.sub_type, t.bucket, t.expires) = 0
+		AND coalesce(t.type ~ '^[A-Za-z0-9_.:|/-]{1,120}$', false) AND coalesce(t.priority BETWEEN 0 AND 9, true)
+		AND coalesce(isfinite(t.run_after), true)
+		AND coalesce(octet_length(t.data::text), 0) + coalesce(octet_length(t.payload), 0) + coalesce(octet_length(t.context::text), 0) < 1000000)
+	FROM unnest(tasks) t
+$$;
+
+/*
  * twtasks_internal.add_all(tasks, rules)
  *
  *		Adds tasks: checks them all first, then stores them in the order of their keys and
@@ -25,6 +78,9 @@ DECLARE
 BEGIN
 	IF cardinality(tasks) = 0 THEN
 		RETURN;
+	ELSIF rules IS NULL AND twtasks_internal.is_plain() AND twtasks_internal.are_plain(tasks) THEN
+		RETURN QUERY SELECT a.* FROM twtasks_internal.add_plain(tasks, role) a;
+		RETURN;
 	END IF;
 	FOR i IN array_lower(tasks, 1) .. array_upper(tasks, 1) LOOP
 		place := i - array_lower(tasks, 1) + 1;
@@ -34,9 +90,7 @@ BEGIN
 		checked[place] := twtasks_internal.checked(tasks[i], coalesce(rules[place], 'kept'), role);
 	END LOOP;
 	FOR place IN
-		SELECT c.n FROM unnest(checked) WITH ORDINALITY
-			AS c(type, data, sub_type, key, task_id, priority, run_after, bucket, expires, context, payload, key_rule, size, queue_time, n)
-		ORDER BY c.key COLLATE "C" NULLS LAST, c.task_id NULLS LAST, c.n
+		SELECT c.ordinality FROM unnest(checked) WITH ORDINALITY c ORDER BY c.key COLLATE "C" NULLS LAST, c.task_id NULLS LAST, c.ordinality
 	LOOP
 		results[place] := twtasks_internal.store_task(checked[place], role);
 	END LOOP;
@@ -105,6 +159,9 @@ BEGIN
 	END IF;
 	rules := ARRAY(SELECT t.task ->> 'key_rule' FROM jsonb_array_elements(tasks) WITH ORDINALITY t(task, n) ORDER BY t.n);
 	PERFORM twtasks_internal.check_key_rule(r) FROM unnest(rules) r WHERE r IS NOT NULL;
+	IF num_nonnulls(VARIADIC rules) = 0 THEN
+		rules := NULL;
+	END IF;
 	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(
 		ARRAY(SELECT twtasks_internal.task_of(t.task) FROM jsonb_array_elements(tasks) WITH ORDINALITY t(task, n) ORDER BY t.n), rules) a;
 END

@@ -1,4 +1,4 @@
--- twin: twt_new_task LANGUAGE plpgsql
+-- twin: twt_new_task LANGUAGE plpgsql INLINE
 DECLARE
 	made twtasks.new_task;
 BEGIN
@@ -16,7 +16,7 @@ BEGIN
 	RETURN made;
 END
 
--- twin: twt_message LANGUAGE plpgsql
+-- twin: twt_message LANGUAGE plpgsql INLINE
 DECLARE
 	made twtasks.message;
 BEGIN
@@ -30,7 +30,7 @@ BEGIN
 	RETURN made;
 END
 
--- twin: twt_task_input LANGUAGE plpgsql
+-- twin: twt_task_input LANGUAGE plpgsql INLINE
 DECLARE
 	made twtasks.task_input;
 BEGIN
@@ -49,7 +49,7 @@ BEGIN
 	RETURN made;
 END
 
--- twin: twt_change_result LANGUAGE plpgsql
+-- twin: twt_change_result LANGUAGE plpgsql INLINE
 DECLARE
 	made twtasks.change_result;
 BEGIN
@@ -59,7 +59,7 @@ BEGIN
 	RETURN made;
 END
 
--- twin: twt_late_result LANGUAGE plpgsql
+-- twin: twt_late_result LANGUAGE plpgsql INLINE
 DECLARE
 	made twtasks.late_result;
 BEGIN

@@ -7,12 +7,14 @@
 CREATE TABLE twtasks.setting (
 	name	text COLLATE "C" NOT NULL,	-- As the parameter of the extension, without "twtasks."
 	value	text NOT NULL,				-- As the parameter's
+	standard text NOT NULL,				-- Its value unless somebody changes it
 	CONSTRAINT setting_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.setting IS 'Settings of this database; see docs/configuration.md';
-INSERT INTO twtasks.setting (name, value) VALUES
+INSERT INTO twtasks.setting (name, value, standard)
+SELECT s.name, s.value, s.value FROM (VALUES
 	('enabled', 'on'), ('max_payload', '16MB'), ('keep_finished', '30d'), ('keep_audit', '400d'),
-	('keep_attempts', '14d'), ('testing', 'off'), ('refuse_unknown_types', 'off'), ('function_timeout', '1s');
+	('keep_attempts', '14d'), ('testing', 'off'), ('refuse_unknown_types', 'off'), ('function_timeout', '1s')) s(name, value);
 
 /*
  * twtasks_internal.setting(name)

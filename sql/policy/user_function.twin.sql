@@ -16,7 +16,7 @@ BEGIN
 	RETURN (
 		SELECT p.oid FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 		WHERE parse_ident(function_named.function) = ARRAY[n.nspname, p.proname]::text[]
-		  AND p.proargtypes::oid[]::regtype[] = '[0:0]={0}'::regtype[] || args AND p.prokind = 'f');
+		  AND array_to_string(p.proargtypes::oid[], ' ') = array_to_string(args::oid[], ' ') AND p.prokind = 'f');
 EXCEPTION WHEN invalid_parameter_value THEN
 	RETURN NULL;	-- no name
 END $$;
@@ -60,7 +60,7 @@ END $make$;
 
 -- twin: twt_check_function_of LANGUAGE plpgsql SECURITY DEFINER
 DECLARE
-	found pg_proc;
+	named pg_proc;
 	types CONSTANT text := (SELECT string_agg(a::text, ', ') FROM unnest(args) a);
 BEGIN
 	IF purpose IS NULL OR args IS NULL OR result IS NULL THEN
@@ -69,23 +69,23 @@ BEGIN
 	ELSIF check_function.function IS NULL THEN
 		RETURN;
 	END IF;
-	SELECT p.* INTO found FROM pg_proc p
+	SELECT p.* INTO named FROM pg_proc p
 	WHERE p.oid = twtasks_internal.function_named(check_function.function, args)
 	  AND p.prorettype = check_function.result AND NOT p.proretset;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'function "%" for % does not exist', check_function.function, purpose
 			USING ERRCODE = 'undefined_function',
 				HINT = format('It must be %s(%s) returns %s, with its schema in the name.', check_function.function, types, result);
-	ELSIF NOT has_function_privilege(twtasks_internal.caller(), found.oid, 'EXECUTE') THEN
+	ELSIF NOT has_function_privilege(twtasks_internal.caller(), named.oid, 'EXECUTE') THEN
 		RAISE EXCEPTION 'permission denied for function "%"', check_function.function
 			USING ERRCODE = 'insufficient_privilege';
-	ELSIF NOT coalesce((SELECT substr(c, 13) ~ '(^|[, ])"?pg_temp"? *$' FROM unnest(found.proconfig) c WHERE c ^@ 'search_path='), false) THEN
+	ELSIF NOT coalesce((SELECT substr(c, 13) ~ '(^|[, ])"?pg_temp"? *$' FROM unnest(named.proconfig) c WHERE c ^@ 'search_path='), false) THEN
 		RAISE EXCEPTION 'function "%" does not fix its search_path', check_function.function
 			USING ERRCODE = 'invalid_parameter_value',
 				DETAIL = 'It will run with the rights of its owner, called by others.',
 				HINT = format('ALTER FUNCTION %s SET search_path = the schemas it needs, pg_temp.', check_function.function);
 	END IF;
-	PERFORM twtasks_internal.check_callable(found);
+	PERFORM twtasks_internal.check_callable(named);
 END
 
 -- instead of twt_call_function:

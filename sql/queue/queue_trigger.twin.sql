@@ -27,7 +27,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT concat_ws(' ', id, version, priority, size,
-		CASE WHEN due > clock_timestamp() THEN (extract(epoch FROM due) * 1000000)::bigint ELSE 0 END, type)
+		CASE WHEN due > clock_timestamp() THEN least(extract(epoch FROM due) * 1000000, 9223372036854775807)::bigint ELSE 0 END, type)
 $$;
 
 -- twin: twt_queue_trigger LANGUAGE sql
