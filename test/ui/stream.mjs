@@ -67,9 +67,11 @@ const standing = async (path) => {
 		};
 		AbortSignal.timeout = () => new AbortController().signal;	// the test is slower than the page
 		window.asked = [];
+		window.overviews = 0;	// answered
 		window.fetch = async (address, ...rest) => {
 			window.asked.push({ address: String(address), at: Date.now() });
 			const answer = await real(address, ...rest);
+			if (String(address).includes('/overview')) answer.clone().text().then(() => window.overviews++);
 			if (!answer.ok || !String(address).includes('/stream')) return answer;
 			const [mine, its] = answer.body.tee();
 			watch(mine).catch(() => {});
@@ -85,10 +87,16 @@ const failing = await standing('?page=audit');
 await failing.page.route('**/api/v1/stream*', (route) => route.fulfill({ status: 500, body: 'no' }));
 await failing.go();
 await settled(failing.page);
+for (let i = 0; i < 10; i++) {
+	await until(async () => (await failing.asked('/overview')).length === await failing.page.evaluate(() => window.overviews));
+	await failing.page.clock.runFor(1000);
+}
+const gaps = (await failing.asked('/overview')).map((at, i, all) => at - all[i - 1]).slice(2);
 await pass(failing.page, async () => (await failing.asked('/stream')).length >= 8);
 const times = await failing.asked('/stream');
 const pauses = times.slice(1, 8).map((at, i) => at - times[i]);
 tell([1, 2, 4, 8, 16, 30, 30].every((s, i) => pauses[i] >= 1000 * s), 'a page without a stream tries again, after longer and longer pauses', pauses);
+tell(gaps.some((ms) => ms < 1500), '... and asks for the overview each second', gaps);
 await failing.page.unroute('**/api/v1/stream*');
 await failing.page.context().close();
 
