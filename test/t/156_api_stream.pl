@@ -88,12 +88,20 @@ is(($web->call('vera', 'GET', "/tasks/$ids[0]", memory => 1))[1]{status}, 'HELD'
 is(count_events($first, 'task', $ids[1]), 1, '... and no other one');
 is(count_events($other, 'task', '.*'), 0, '... is told to those who asked');
 
-# The state of the first page in a look, but for the ten seconds that have begun.
-my ($look) = PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /execute <unnamed>: (-- One row for each name.*?\(\$1::uuid\[\]\))/s;
+my ($look) = PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /execute <unnamed>: (-- One row for each name.*?GROUP BY t\.id)/s;
 
+# The statement of a look at these tasks, of which some are known to have ended.
+sub statement
+{
+	my ($ids, $ended) = map { "'{" . join(',', @$_) . "}'" } @_;
+
+	return $look =~ s/\$1/$ids/gr =~ s/\$2/$ended/gr;
+}
+
+# The state of the first page in a look, but for the ten seconds that have begun.
 sub look
 {
-	my ($state) = $node->value($look =~ s/\$1/'{}'/r) =~ /^overview\|\d+ (.*)$/;
+	my ($state) = $node->value(statement([], [])) =~ /^overview\|\d+ (.*)\|$/;
 
 	return $state;
 }
@@ -113,6 +121,37 @@ foreach my $change (
 	isnt(look(), $state, "... until: $change");
 	$state = look();
 }
+
+# ---- tasks that have ended ----
+
+# Pages that a look at these tasks reads.
+sub pages
+{
+	my ($shared) = $node->value('SET enable_seqscan = off; EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ' . statement(@_)) =~ /"Shared Hit Blocks": (\d+)/;
+
+	return $shared;
+}
+my @ended = map { $node->add_task('ENDED') } 1 .. 20;
+
+$node->value("SELECT twtasks.cancel_task('$_')") foreach @ended;
+my %row = map { (split /\|/)[0] => $_ } split /\n/, $node->value(statement([ @ids, @ended ], []));
+
+is($row{$_}, "$_|1|history", 'a task in the history is there') foreach $ended[0];
+is($row{ $ids[1] }, "$ids[1]|0|live", '... beside one that lives');
+is($node->value(statement([@ended], [@ended])) =~ tr/\n//, 0, '... and left out where its end is known');
+cmp_ok(pages([@ended], [@ended]), '<', pages([@ended], []) - @ended, '... for which no page of the history is read');
+$node->value("SELECT twtasks.reopen_task('$ended[1]', run_after => '2100-01-01')");
+like($node->value(statement([@ended], [@ended])), qr/^\Q$ended[1]\E\|2\|live$/m, '... until it is reopened');
+
+my $past = stream('otto', @ended[ 0, 1 ]);
+
+wait_event('a stream tells tasks that have ended', $past, 1, 'task', $ended[0]);
+wait_ok(sub { PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /parameters: \$1 = '\{[^']*', \$2 = '\{[^}]*\Q$ended[0]\E/ }, '... whose history no further look reads');
+ok(PostgreSQL::Test::Utils::slurp_file($node->logfile) !~ /parameters: \$1 = '\{[^']*', \$2 = '\{[^}]*\Q$ended[1]\E/, '... but that of tasks that live');
+$node->value("SELECT twtasks.cancel_task('$ended[1]')");
+wait_event('the end of one is told', $past, 2, 'task', $ended[1]);
+is(count_events($past, 'task', $ended[0]), 1, '... and no other');
+close $past->{socket};
 
 # ---- many ----
 

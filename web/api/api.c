@@ -308,12 +308,12 @@ may_have_from_memory(const Served *served, const HttpRequest *request)
 
 /* See ApiStreamLook.  The server itself asks, as a viewer. */
 static void
-look(void *arg, const char *ids)
+look(void *arg, const char *ids, const char *ended)
 {
 	Api		   *api = arg;
 	char	   *roles[] = {"viewer", NULL};
 	Person		person = {.name = "twtasks-web"};
-	ApiValues	values = {.n = 1, .values = {pstrdup(ids)}};
+	ApiValues	values = {.n = 2, .values = {pstrdup(ids), pstrdup(ended)}};
 
 	person_add_roles(&person, roles);
 	ask(api->watching, NULL, NULL, &person, &values);

@@ -26,6 +26,14 @@ typedef struct Stream
 	char		(*ids)[TASK_ID_TEXT + 1];
 } Stream;
 
+/* A name, as the look before knows it. */
+typedef struct Known
+{
+	char		name[TASK_ID_TEXT + 1];
+	char	   *state;			/* "": a task that is not there */
+	bool		is_live;
+} Known;
+
 struct ApiStreams
 {
 	Loop	   *loop;
@@ -35,13 +43,14 @@ struct ApiStreams
 	LoopTimer  *timer;			/* the next look */
 	LoopTimer  *late;			/* this look takes too long */
 	int64		looked_us;		/* the last one began */
+	int64		full_us;		/* the last full one began */
+	bool		is_full;		/* the last one read the history for all tasks */
 	bool		is_looking;
 	bool		is_late;		/* ... for too long */
 	bool		is_down;		/* the last look failed, or is late */
 	dlist_head	all;
 	int			n;
-	PGresult   *last;			/* rows of the look before; NULL: none */
-	Map		   *states;			/* ... states by name */
+	Map		   *known;			/* by name, as of the look before */
 };
 
 /* ---- streams ---- */
@@ -114,36 +123,69 @@ take_ids(Stream *stream, const char *array)
 /* ---- looks ---- */
 
 static void
-add_ids(StringInfo array, const Stream *stream)
+add_id(StringInfo array, const char *id)
+{
+	appendStringInfo(array, "%s%s", array->len > 1 ? "," : "", id);
+}
+
+/* Whether a look leaves the task out where it reads the history. */
+static bool
+has_ended(const ApiStreams *streams, const char *id)
+{
+	const Known *known = map_get(streams->known, id);
+
+	return known != NULL && !known->is_live && !streams->is_full;
+}
+
+static void
+add_ids(const Stream *stream, StringInfo ids, StringInfo ended)
 {
 	for (int i = 0; i < stream->nids; i++)
-		appendStringInfo(array, "%s%s", array->len > 1 ? "," : "", stream->ids[i]);
+	{
+		add_id(ids, stream->ids[i]);
+		if (has_ended(stream->streams, stream->ids[i]))
+			add_id(ended, stream->ids[i]);
+	}
+}
+
+static void
+begin_look(ApiStreams *streams)
+{
+	streams->looked_us = loop_now_us(streams->loop);
+	streams->is_full = streams->looked_us >= streams->full_us + API_STREAM_FULL_US;
+	if (streams->is_full)
+		streams->full_us = streams->looked_us;
+	streams->is_looking = true;
+	loop_timer_start(streams->late, API_LATE_US);
 }
 
 static void
 look(void *arg)
 {
 	ApiStreams *streams = arg;
-	StringInfoData array;
+	StringInfoData ids;
+	StringInfoData ended;
 	dlist_iter	iter;
 
 	if (streams->n == 0)
 		return;
-	initStringInfo(&array);
-	appendStringInfoChar(&array, '{');
+	begin_look(streams);
+	initStringInfo(&ids);
+	initStringInfo(&ended);
+	appendStringInfoChar(&ids, '{');
+	appendStringInfoChar(&ended, '{');
 	dlist_foreach(iter, &streams->all)
 	{
 		Stream	   *stream = dlist_container(Stream, node, iter.cur);
 
 		stream->is_looked_at = true;
-		add_ids(&array, stream);
+		add_ids(stream, &ids, &ended);
 	}
-	appendStringInfoChar(&array, '}');
-	streams->looked_us = loop_now_us(streams->loop);
-	streams->is_looking = true;
-	loop_timer_start(streams->late, API_LATE_US);
-	streams->look(streams->arg, array.data);
-	pfree(array.data);
+	appendStringInfoChar(&ids, '}');
+	appendStringInfoChar(&ended, '}');
+	streams->look(streams->arg, ids.data, ended.data);
+	pfree(ids.data);
+	pfree(ended.data);
 }
 
 /* However many streams begin, there is one look in a period. */
@@ -158,35 +200,82 @@ want_look(ApiStreams *streams)
 
 /* ---- what has changed ---- */
 
-static Map *
-states_of(const PGresult *result)
+static void
+learn(Map *known, const char *name, const char *state, bool is_live)
 {
-	Map		   *states = map_new(0);
+	Known	   *entry = palloc0(sizeof(Known));
 
-	for (int i = 0; i < PQntuples(result); i++)
-		map_set(states, PQgetvalue(result, i, 0), PQgetvalue(result, i, 1));
-	return states;
+	strlcpy(entry->name, name, sizeof(entry->name));
+	entry->state = pstrdup(state);
+	entry->is_live = is_live;
+	map_set(known, entry->name, entry);
 }
 
-/* A task that is not there has no state. */
-static bool
-has_changed(const ApiStreams *streams, const Map *states, const char *name)
+/* Tasks without a row were not there, or are in the history as before. */
+static void
+learn_rest(const ApiStreams *streams, Map *known, const Stream *stream)
 {
-	const char *before = map_get(streams->states, name);
-	const char *now = map_get(states, name);
+	for (int i = 0; i < stream->nids; i++)
+	{
+		const char *id = stream->ids[i];
+		const Known *before = has_ended(streams, id) ? map_get(streams->known, id) : NULL;
 
-	return before == NULL || now == NULL ? before != now : strcmp(before, now) != 0;
+		if (map_get(known, id) == NULL)
+			learn(known, id, before == NULL ? "" : before->state, false);
+	}
+}
+
+static Map *
+known_of(ApiStreams *streams, const PGresult *result)
+{
+	Map		   *known = map_new(0);
+	dlist_iter	iter;
+
+	for (int i = 0; i < PQntuples(result); i++)
+		if (map_get(known, PQgetvalue(result, i, 0)) == NULL)
+			learn(known, PQgetvalue(result, i, 0), PQgetvalue(result, i, 1), strcmp(PQgetvalue(result, i, 2), "live") == 0);
+	dlist_foreach(iter, &streams->all)
+	{
+		const Stream *stream = dlist_container(Stream, node, iter.cur);
+
+		if (stream->is_looked_at)
+			learn_rest(streams, known, stream);
+	}
+	return known;
 }
 
 static void
-tell(const Stream *stream, const Map *states)
+free_known(Map *known)
+{
+	uint64		place = 0;
+	Known	   *entry;
+
+	while ((entry = map_next(known, &place)) != NULL)
+	{
+		pfree(entry->state);
+		pfree(entry);
+	}
+	map_free(known);
+}
+
+static bool
+has_changed(const ApiStreams *streams, const Map *now, const char *name)
+{
+	const Known *before = map_get(streams->known, name);
+	const Known *known = map_get(now, name);
+
+	return before == NULL || known == NULL ? before != known : strcmp(before->state, known->state) != 0;
+}
+
+static void
+tell(const Stream *stream, const Map *now)
 {
 	const ApiStreams *streams = stream->streams;
 
-	if (!stream->has_begun || has_changed(streams, states, OVERVIEW))
+	if (!stream->has_begun || has_changed(streams, now, OVERVIEW))
 		http_stream_send(stream->http, OVERVIEW, "changed");
 	for (int i = 0; i < stream->nids; i++)
-		if (!stream->has_begun || has_changed(streams, states, stream->ids[i]))
+		if (!stream->has_begun || has_changed(streams, now, stream->ids[i]))
 			http_stream_send(stream->http, "task", stream->ids[i]);
 }
 
@@ -195,19 +284,19 @@ tell(const Stream *stream, const Map *states)
  * answers about tasks if one of the tasks has changed.
  */
 static void
-forget_changed(ApiStreams *streams, const Map *states)
+forget_changed(ApiStreams *streams, const Map *now)
 {
 	bool		is_task = false;
 	dlist_iter	iter;
 
-	if (has_changed(streams, states, OVERVIEW))
+	if (has_changed(streams, now, OVERVIEW))
 		api_cache_forget(streams->cache, OVERVIEW);
 	dlist_foreach(iter, &streams->all)
 	{
 		const Stream *stream = dlist_container(Stream, node, iter.cur);
 
 		for (int i = 0; i < stream->nids && !is_task; i++)
-			is_task = has_changed(streams, states, stream->ids[i]);
+			is_task = has_changed(streams, now, stream->ids[i]);
 	}
 	for (int i = 0; is_task && task_routes[i] != NULL; i++)
 		api_cache_forget(streams->cache, task_routes[i]);
@@ -228,7 +317,7 @@ begin(Stream *stream)
 }
 
 static void
-tell_all(ApiStreams *streams, const Map *states)
+tell_all(ApiStreams *streams, const Map *now)
 {
 	dlist_mutable_iter iter;
 
@@ -238,18 +327,9 @@ tell_all(ApiStreams *streams, const Map *states)
 
 		if (!stream->is_looked_at || (stream->http == NULL && !begin(stream)))
 			continue;
-		tell(stream, states);
+		tell(stream, now);
 		stream->has_begun = true;
 	}
-}
-
-static void
-set_states(ApiStreams *streams, PGresult *result, Map *states)
-{
-	map_free(streams->states);
-	PQclear(streams->last);
-	streams->last = result;
-	streams->states = states;
 }
 
 /* ---- looks that fail ---- */
@@ -271,6 +351,7 @@ go_down(ApiStreams *streams, const ApiAnswer *problem)
 	if (!streams->is_down)
 		api_cache_drop_answers(streams->cache);
 	streams->is_down = true;
+	streams->full_us = streams->looked_us - API_STREAM_FULL_US;
 	dlist_foreach_modify(iter, &streams->all)
 	{
 		Stream	   *stream = dlist_container(Stream, node, iter.cur);
@@ -315,7 +396,8 @@ api_streams_new(Loop *loop, ApiCache *cache, ApiStreamLook fn, void *arg)
 	streams->timer = loop_timer_new(loop, look, streams);
 	streams->late = loop_timer_new(loop, on_late, streams);
 	streams->looked_us = loop_now_us(loop) - API_STREAM_LOOK_US;
-	streams->states = map_new(0);
+	streams->full_us = streams->looked_us - API_STREAM_FULL_US;
+	streams->known = map_new(0);
 	dlist_init(&streams->all);
 	return streams;
 }
@@ -326,8 +408,7 @@ api_streams_free(ApiStreams *streams)
 	Assert(streams->n == 0);
 	loop_timer_free(streams->timer);
 	loop_timer_free(streams->late);
-	map_free(streams->states);
-	PQclear(streams->last);
+	free_known(streams->known);
 	pfree(streams);
 }
 
@@ -352,14 +433,14 @@ api_streams_open(ApiStreams *streams, HttpRequest *request, const char *person, 
 void
 api_streams_take(ApiStreams *streams, const PGresult *result)
 {
-	PGresult   *copy = PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
-	Map		   *states = states_of(copy);
+	Map		   *now = known_of(streams, result);
 
 	end_look(streams);
 	streams->is_down = false;
-	forget_changed(streams, states);
-	tell_all(streams, states);
-	set_states(streams, copy, states);
+	forget_changed(streams, now);
+	tell_all(streams, now);
+	free_known(streams->known);
+	streams->known = now;
 	want_look(streams);
 }
 

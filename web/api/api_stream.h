@@ -21,6 +21,12 @@
  * client cannot know what happened before.  An answer in memory that is older than
  * the look is forgotten before its event is sent.
  *
+ * The history has a partition for each day, so a task in it costs far more than a live
+ * one, and seldom changes.  A look reads the history for tasks that were live at the look
+ * before or that no look knows.  Each API_STREAM_FULL_US, and after a failure, it reads it
+ * for all: a task that was reopened, or added, and ended again between two looks is told
+ * then.
+ *
  * A look that fails, or takes longer than API_LATE_US, sends each stream the event
  * "down" with the type of its problem, and the looks go on.  After one that succeeds
  * the stream tells all its names again.  Clients that wait for a stream get the problem.
@@ -33,6 +39,7 @@
 #include "web/api/api_cache.h"
 
 #define API_STREAM_LOOK_US SECONDS_TO_US(2)
+#define API_STREAM_FULL_US SECONDS_TO_US(30)
 
 /* The most tasks of a stream. */
 #define API_STREAM_TASKS 20
@@ -46,10 +53,11 @@
 typedef struct ApiStreams ApiStreams;
 
 /*
- * Starts a look at these tasks, an array of uuid as text.  The caller then calls
- * api_streams_take() or api_streams_fail(), now or later.
+ * Starts a look at the tasks ids, an array of uuid as text; at those that are ended too
+ * only whether they live.  The caller then calls api_streams_take() or
+ * api_streams_fail(), now or later.
  */
-typedef void (*ApiStreamLook) (void *arg, const char *ids);
+typedef void (*ApiStreamLook) (void *arg, const char *ids, const char *ended);
 
 extern ApiStreams *api_streams_new(Loop *loop, ApiCache *cache, ApiStreamLook look, void *arg);
 
@@ -60,7 +68,7 @@ extern void api_streams_free(ApiStreams *streams);
 extern void api_streams_open(ApiStreams *streams, HttpRequest *request, const char *person,
 							 const char *ids);
 
-/* Takes the rows of a look: names and states. */
+/* Takes the rows of a look: names, states, and where a task is: "live" or "history". */
 extern void api_streams_take(ApiStreams *streams, const PGresult *result);
 
 /* The look failed.  The problem stays the caller's. */

@@ -40,6 +40,7 @@ static ApiCache *cache;
 static ApiStreams *streams;
 static int	nlooks;
 static char *asked;
+static char *left_out;			/* ids that the history is not read for */
 static bool has_overview;		/* in memory, when the last event was sent */
 static HttpStream opened[20];
 static int	nopened;
@@ -106,27 +107,58 @@ end_streams(void)
 }
 
 static void
-on_look(void *arg, const char *ids)
+on_look(void *arg, const char *ids, const char *ended)
 {
 	nlooks++;
 	pfree(asked);
+	pfree(left_out);
 	asked = pstrdup(ids);
+	left_out = pstrdup(ended);
 }
 
-/* The answer to a look: states of the first page and of both tasks. */
+typedef struct Row
+{
+	const char *name;
+	const char *state;			/* NULL: there is no row */
+	const char *place;
+} Row;
+
+static void
+take_rows(const Row *rows, int nrows)
+{
+	PGresAttDesc columns[] = {{.name = "name"}, {.name = "state"}, {.name = "place"}};
+	PGresult   *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	int			n = 0;
+
+	assert_true(PQsetResultAttrs(result, lengthof(columns), columns));
+	for (int i = 0; i < nrows; i++)
+	{
+		const char *values[] = {rows[i].name, rows[i].state, rows[i].place};
+
+		for (int column = 0; rows[i].state != NULL && column < 3; column++)
+			assert_true(PQsetvalue(result, n, column, unconstify(char *, values[column]), (int) strlen(values[column])));
+		n += rows[i].state != NULL;
+	}
+	api_streams_take(streams, result);
+	PQclear(result);
+}
+
+/* The answer to a look: states of the first page and of both tasks, which live. */
 static void
 take(const char *overview, const char *one, const char *two)
 {
-	const char *const rows[][2] = {{"overview", overview}, {ONE, one}, {TWO, two}};
-	PGresAttDesc columns[] = {{.name = "name"}, {.name = "state"}};
-	PGresult   *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	Row			rows[] = {{"overview", overview, ""}, {ONE, one, "live"}, {TWO, two, "live"}};
 
-	assert_true(PQsetResultAttrs(result, lengthof(columns), columns));
-	for (int i = 0; i < (int) lengthof(rows); i++)
-		for (int column = 0; column < 2; column++)
-			assert_true(PQsetvalue(result, i, column, unconstify(char *, rows[i][column]), (int) strlen(rows[i][column])));
-	api_streams_take(streams, result);
-	PQclear(result);
+	take_rows(rows, lengthof(rows));
+}
+
+/* The same, of two tasks that are in the history; NULL: no row. */
+static void
+take_ended(const char *one, const char *two)
+{
+	Row			rows[] = {{"overview", "a", ""}, {ONE, one, "history"}, {TWO, two, "history"}};
+
+	take_rows(rows, lengthof(rows));
 }
 
 static void
@@ -154,6 +186,7 @@ set_up(void **state)
 	loop_time = SECONDS_TO_US(1000);
 	nlooks = 0;
 	asked = pstrdup("");
+	left_out = pstrdup("");
 	cache = api_cache_new(NULL);
 	streams = api_streams_new(NULL, cache, on_look, NULL);
 	return 0;
@@ -175,6 +208,7 @@ tear_down(void **state)
 	api_streams_free(streams);
 	api_cache_free(cache);
 	pfree(asked);
+	pfree(left_out);
 	return 0;
 }
 
@@ -291,6 +325,53 @@ test_down(void **state)
 	end_streams();
 }
 
+/* The history is read for tasks that were live or that no look knows, and at times for all. */
+static void
+test_ended(void **state)
+{
+	HttpRequest request = {0};
+
+	api_streams_open(streams, &request, "vera", "{" ONE "," TWO "}");
+	pass_us(0);
+	assert_string_equal(left_out, "{}");
+	take("a", "0", "0");
+	expect_told(&request, "overview changed;task " ONE ";task " TWO ";");
+	pass_us(API_STREAM_LOOK_US);
+	assert_string_equal(left_out, "{}");
+	take_ended("1", NULL);
+	expect_told(&request, "task " ONE ";task " TWO ";");
+	for (int i = 2; i < API_STREAM_FULL_US / API_STREAM_LOOK_US; i++)
+	{
+		pass_us(API_STREAM_LOOK_US);
+		assert_string_equal(asked, "{" ONE "," TWO "}");
+		assert_string_equal(left_out, "{" ONE "," TWO "}");
+		take_ended(NULL, NULL);
+		expect_told(&request, "");
+	}
+	/* All of them: the first one is gone, the second one has ended meanwhile. */
+	pass_us(API_STREAM_LOOK_US);
+	assert_string_equal(left_out, "{}");
+	take_ended(NULL, "4");
+	expect_told(&request, "task " ONE ";task " TWO ";");
+	/* It was reopened, so its end will be news. */
+	pass_us(API_STREAM_LOOK_US);
+	take("a", "5", "5");
+	expect_told(&request, "task " ONE ";task " TWO ";");
+	pass_us(API_STREAM_LOOK_US);
+	assert_string_equal(left_out, "{}");
+	take_ended("6", "6");
+	expect_told(&request, "task " ONE ";task " TWO ";");
+	/* After a failure nothing is known. */
+	pass_us(API_STREAM_LOOK_US);
+	fail_look();
+	expect_told(&request, "down unavailable;");
+	pass_us(API_STREAM_LOOK_US);
+	assert_string_equal(left_out, "{}");
+	take_ended("6", "6");
+	expect_told(&request, "overview changed;task " ONE ";task " TWO ";");
+	end_streams();
+}
+
 /* A look that gets no answer is told before it ends, also to those who come then. */
 static void
 test_late(void **state)
@@ -338,6 +419,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_begins_during_look, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bounds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_down, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 	};
 
