@@ -64,19 +64,34 @@ sub free_port
 	return $socket->sockport;
 }
 
-# Starts the program, with one token of an operator; further lines are those of manage.
-# It logs in as a role of its own, whose statements can be told from ours.
-sub start_web
+# A new token of an operator; the token, and its line for the file of people.
+sub new_token
 {
-	my (@manage) = @_;
-	my $self = bless { port => free_port() }, __PACKAGE__;
-	my $line = `'$root/web/twtasks-web' --new-token bench operator 2>'$directory/token'`;
+	my ($name) = @_;
+	my $line = `'$root/web/twtasks-web' --new-token '$name' operator 2>'$directory/token'`;
 
 	open my $in, '<', "$directory/token" or die "no token: $!\n";
-	chomp($self->{token} = <$in>);
+	chomp(my $token = <$in>);
+	return ($token, $line);
+}
+
+# Starts the program, with a token of an operator, and of so many viewers more; further lines
+# are those of manage.  It logs in as a role of its own, whose statements can be told from ours.
+sub start_web
+{
+	my ($viewers, @manage) = @_;
+	my $self = bless { port => free_port(), tokens => [] }, __PACKAGE__;
+	my ($lines, $line) = ('');
+
+	($self->{token}, $lines) = new_token('bench');
+	foreach my $n (1 .. $viewers)
+	{
+		($self->{tokens}[ $n - 1 ], $line) = new_token("viewer$n");
+		$lines .= $line;
+	}
 	sql(q{SELECT 'CREATE ROLE bench_web LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'bench_web')})
 	  && sql('CREATE ROLE bench_web LOGIN', 'GRANT twtasks_web, twtasks_viewer, twtasks_operator TO bench_web');
-	my $people = write_file('people', $line);
+	my $people = write_file('people', $lines);
 	my $config = write_file('web.yaml', "postgres: \"user=bench_web\"\nlisten: 127.0.0.1:$self->{port}\nconnections_per_address: 256\n"
 		  . "log: {level: error}\nmanage:\n" . join('', map { "  $_\n" } "token_file: $people", @manage));
 
@@ -114,6 +129,19 @@ sub ask
 
 	die "$path: $answer->{status} $answer->{content}\n" unless $answer->{status} == 200;
 	return $answer->{content};
+}
+
+# Opens a stream of changes, of a task or NULL, as the viewer with that number; a person may
+# have few of them.  Returns its socket.
+sub open_stream
+{
+	my ($self, $viewer, $task) = @_;
+	my $socket = IO::Socket::INET->new("127.0.0.1:$self->{port}") or die "no connection: $!\n";
+	my $query = defined $task ? "?task=$task" : '';
+
+	print $socket "GET /api/v1/stream$query HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer $self->{tokens}[$viewer]\r\n\r\n";
+	$socket->flush;
+	return $socket;
 }
 
 # The value below which this part of the values lies.
