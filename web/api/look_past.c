@@ -26,26 +26,26 @@ static const ApiParam silences_params[] = {
 	LOOK_LIMIT,
 };
 
+/* The parameters of web/api/sql/walk.part. */
+#define WALK \
+	{"person", API_QUERY, API_TEXT, false, "The role that logged in, or the person for whom it acted"}, \
+	{"since", API_QUERY, API_TIME}, \
+	{"until", API_QUERY, API_TIME}, \
+	ID_CURSOR, \
+	LOOK_LIMIT
+
 static const ApiParam audit_params[] = {
-	{"of", API_QUERY, API_TEXT, false, "Changes of tasks, which is the default, of schedules, or of all other settings", .words = audits},
+	WALK,
 	{"task", API_QUERY, API_UUID, false, "Changes of this task"},
-	{"person", API_QUERY, API_TEXT, false, "The role that logged in, or the person for whom it acted"},
+	{"of", API_QUERY, API_TEXT, false, "Changes of tasks, which is the default, of schedules, or of all other settings", .words = audits},
 	{"name", API_QUERY, API_TEXT, false, "The object, such as a schedule or a pattern"},
-	{"since", API_QUERY, API_TIME},
-	{"until", API_QUERY, API_TIME},
-	ID_CURSOR,
-	LOOK_LIMIT,
 };
 
 static const char *const read_kinds[] = {"tasks", "searches", NULL};
 
 static const ApiParam reads_params[] = {
+	WALK,
 	{"task", API_QUERY, API_UUID, false, "Reads of this task"},
-	{"person", API_QUERY, API_TEXT, false, "The role that logged in, or the person for whom it acted"},
-	{"since", API_QUERY, API_TIME},
-	{"until", API_QUERY, API_TIME},
-	ID_CURSOR,
-	LOOK_LIMIT,
 	{"of", API_QUERY, API_TEXT, false, "Reads of single tasks, which is the default, or searches in many", .words = read_kinds},
 };
 
