@@ -10,7 +10,7 @@
  * Returns
  *		some of buckets; NULL: twtasks is preloaded, so every notification is sent
  *
- * Locks		the buckets, in a way that no other session waits for
+ * Locks		the buckets, by locks for which no other session waits
  */
 CREATE FUNCTION twtasks_internal.late_commits(buckets text[])
 RETURNS text[]

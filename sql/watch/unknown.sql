@@ -50,9 +50,8 @@ COMMENT ON VIEW twtasks.unknown_outcomes IS 'Tasks that may have had their effec
  *		The last row is not a task.  Its id is NULL, and only there these columns have
  *		values:
  *		cursor		where the next page goes on; NULL: there are no more tasks
- *		tasks		the number of tasks on all pages, at most 5,001; a task on another page
- *					counts although its last try ended, as long as its error is the one
- *					of a lost task
+ *		tasks		the number of tasks on all pages, at most 5,001.  It may be too high:
+ *					on other pages only the error of a task tells that it was lost
  *
  * Errors
  *		22004		pattern is NULL
