@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import traceback
 import types
 
@@ -91,16 +92,15 @@ def _outcome(given):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit() too
-        text = f"{type(error).__name__}: {error}"[:1000]
-        return {"result": "retry", "message": text + "\n" + traceback.format_exc()[-3000:]}
+        return dict(result="retry", message=f"{type(error).__name__}: {error!s:.999}\n{traceback.format_exc()[-3000:]}")
     return {"result": "done"}
 
 
 def work(load=lambda: None):
     """Calls load(), then runs one task after the other until its input ends, or after TERM until the task has ended."""
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    tasks, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # print() goes to stderr, and so to the log
-    tasks = os.fdopen(os.dup(0), "rb")
+    sys.stdout.reconfigure(line_buffering=True)  # while the task runs
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # so that a child reads no tasks
     load()
     is_told_to_end = []

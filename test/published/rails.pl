@@ -3,14 +3,12 @@
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
 use Test::More;
 use TwTasks::Published;
 
 my $page = TwTasks::Published->create('Rails');
 my ($config, $order) = split /\n\n/, $page->block('ruby');
 my $gem = $page->words(qr/the Gemfile names the gem: (gem .*)/);
-my $helper = abs_path('helpers/rails');
 my @parts = map { "--skip-$_" }
   qw(bundle git action-mailer action-mailbox action-text active-storage action-cable sprockets javascript spring listen bootsnap test turbolinks);
 
@@ -19,8 +17,7 @@ $page->run('rails', 'new', '.', '--name', 'shop', '--database', 'postgresql', @p
 
 # Debian's packages have these parts of Rails.
 $page->write('Gemfile', qq(source "https://rubygems.org"\n), map({ qq(gem "$_"\n) } qw(railties activejob activerecord actionpack pg)), "$gem\n");
-$page->run('mkdir', '-p', 'vendor');
-$page->run('cp', '-R', $helper, 'vendor/twtasks');
+$page->copy_helper('rails', 'vendor/twtasks');
 $page->run('bundle', 'install', '--local', '--quiet');
 $page->write('config/application.rb', $page->read('config/application.rb') =~ s/(?=\n  end\nend\n\z)/\n$config\n/r);
 $page->run('bin/rails', 'generate', 'job', 'deliver');
@@ -32,8 +29,8 @@ $page->write('place_order.rb', "order = Order.new(id: 7)\n$order\n");
 
 $page->start_sidecar;
 $page->run('bin/rails', 'runner', 'place_order.rb');
-$page->done_ok('rails|DeliverJob');
+$page->done_ok('rails|DeliverJob', 2);
 $page->order_ok('delivered');
-$page->early_print_ok('the shop opens');
+$page->print_ok('the shop opens');
 
 done_testing();

@@ -4,12 +4,10 @@
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
 use Test::More;
 use TwTasks::Published;
 
 my $page = TwTasks::Published->create('Spring');
-my $helper = abs_path('helpers/spring');
 my @maven = ('mvn', '-q', '-B', "-Dmaven.repo.local=$ENV{TWT_CACHE}/maven");
 my $dependency = sub {
 	my ($group, $artifact) = @_;
@@ -75,16 +73,16 @@ public class ShopApplication {
 }
 JAVA
 
-$page->run('cp', '-R', $helper, 'helper');
+$page->copy_helper('spring', 'helper');
 $page->run(@maven, '-f', 'helper/pom.xml', 'install');
 $page->run(@maven, 'package');
 $page->run('cp', 'target/shop.jar', 'shop.jar');
 
 $page->start_sidecar;
 $page->run('java', '-jar', 'shop.jar', '7');
-$page->done_ok('DELIVER');
+$page->done_ok('DELIVER', 2);
 $page->order_ok('delivered');
-$page->early_print_ok(':: Spring Boot ::');
+$page->print_ok(':: Spring Boot ::');
 unlike($page->{sidecar}->log, qr/Tomcat/, 'the worker opens no port');
 
 done_testing();

@@ -22,7 +22,7 @@ def deliver(context, name, *, note=None):
     execute("INSERT INTO deliveries VALUES (%s, %s, %s)", name, context.attempt, os.getpid())
     execute("SELECT pg_advisory_xact_lock_shared(1)")
     if name == "noise":
-        print("noise of a handler", flush=True)
+        print("noise of a handler")
         subprocess.run(["echo", "noise of a child"], check=True)
     if name.startswith("fail") and context.attempt == 1:
         raise ValueError("no van")

@@ -5,7 +5,7 @@ import sys
 from urllib.parse import urlsplit
 
 if sys.argv[1:] == ["work"]:
-    print("noise of a start", flush=True)
+    print("noise of a start")
 _url = urlsplit(os.environ["DATABASE_URL"])
 
 SECRET_KEY = "of a test"

@@ -54,7 +54,7 @@ def deliver(task):
     if task.data["name"] == "child":
         assert subprocess.check_output(["readlink", "/proc/self/fd/0"]) == b"/dev/null\n"
     if task.data["name"] == "noise":
-        print("noise of a handler", flush=True)
+        print("noise of a handler")
         subprocess.run(["echo", "noise of a child"], check=True)
     if task.data["name"] == "odd":
         raise twtasks.Answer("retry", context={"at": datetime.now()})
@@ -62,7 +62,7 @@ def deliver(task):
 
 def main(way, word, *names):
     if word == "work":
-        twtasks.work(lambda: print("noise of a start", flush=True))
+        twtasks.work(lambda: print("noise of a start"))
     for name in names:
         with contextlib.suppress(ZeroDivisionError), globals()[f"{way}_transaction"]() as connection:
             if word == "add":

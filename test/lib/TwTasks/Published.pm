@@ -9,6 +9,7 @@ package TwTasks::Published;
 use strict;
 use warnings FATAL => 'all';
 
+use Cwd qw(abs_path);
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -26,6 +27,7 @@ sub create
 	my $home = PostgreSQL::Test::Utils::tempdir();
 	my $self = bless { text => $text, node => $node, home => $home, directory => "$home/srv/shop", env => {} }, $class;
 
+	@ENV{qw(PIP_CACHE_DIR npm_config_cache)} = map { "$ENV{TWT_CACHE}/$_" } 'pip', 'npm';
 	PostgreSQL::Test::Utils::system_or_bail('mkdir', '-p', $self->{directory});
 	$node->safe_psql('postgres', <<'SQL');
 	CREATE ROLE shop LOGIN IN ROLE twtasks_producer;
@@ -101,6 +103,27 @@ sub run
 	return $output;
 }
 
+# Copies the directory of a helper into the application.
+sub copy_helper
+{
+	my ($self, $name, $to) = @_;
+
+	$self->run('mkdir', '-p', $to);
+	$self->run('cp', '-RT', abs_path("helpers/$name"), $to);
+	return;
+}
+
+# Installs a helper by the command in its row of the page's table, with options of the program.
+sub install
+{
+	my ($self, $row, $program) = @_;
+	my ($command) = $ENV{TWT_PAGE} =~ /^\| \Q$row\E \| .*`\w+ ((?:install|mod) [^`]+)`/m or die "the page does not install $row\n";
+	my $helpers = abs_path('helpers');
+
+	$self->run('sh', '-ec', "$program " . $command =~ s{\./helpers}{$helpers}gr);
+	return;
+}
+
 # A sidecar with the page's configuration.
 sub start_sidecar
 {
@@ -116,14 +139,14 @@ sub start_sidecar
 	return;
 }
 
-# The only task is done in one try, and has the options of the page's example.
+# The only task is done in one try, and has the priority of the page's example.
 sub done_ok
 {
-	my ($self, $type) = @_;
+	my ($self, $type, $priority) = @_;
 	my $tasks = sub { $self->{node}->value("SELECT coalesce(string_agg(concat_ws(' ', type, status, tries, priority), ', '), '') FROM twtasks.tasks") };
 
 	wait_for(sub { $tasks->() !~ /WAITING|SUBMITTED|PROCESSING|^\z/ }, 'end of the task of the page');
-	is($tasks->(), "$type DONE 1 2", 'the worker of the page has done the task of the page');
+	is($tasks->(), "$type DONE 1 $priority", 'the worker of the page has done the task of the page');
 	return;
 }
 
@@ -136,13 +159,13 @@ sub order_ok
 	return;
 }
 
-# A print of the application before its first task is in the log.
-sub early_print_ok
+# A print of the application is in the log.
+sub print_ok
 {
 	my ($self, $text) = @_;
 
 	$self->{sidecar}->wait_for_log(qr/$text/);
-	unlike($self->{sidecar}->log, qr/broke the protocol|ignores a line/, 'prints at its start go to the log');
+	unlike($self->{sidecar}->log, qr/broke the protocol|ignores a line/, 'prints go to the log');
 	return;
 }
 
