@@ -105,7 +105,8 @@ BEGIN
 		RAISE EXCEPTION 'unrecognized type: "%"', twtasks_internal.shown(type)
 			USING ERRCODE = 'undefined_object',
 				DETAIL = 'No sidecar has handled it in the last 30 days, and no policy names it.',
-				HINT = 'Start a sidecar that handles it, or announce it with twtasks.configure_type().';
+				HINT = coalesce('Perhaps you meant "' || twtasks_internal.nearest_type(type) || '".',
+					'Start a sidecar that handles it, or announce it with twtasks.configure_type().');
 	END IF;
 END $$;
 

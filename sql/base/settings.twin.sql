@@ -36,14 +36,15 @@ $$;
 /*
  * twtasks_internal.duration(name)
  *
- *		The value of a setting that is a time; a number alone means minutes.
+ *		The value of a setting that is a time.  A number alone means minutes, or
+ *		milliseconds for function_timeout.
  */
 CREATE FUNCTION twtasks_internal.duration(name text)
 RETURNS interval
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT (s.value || CASE WHEN s.value ~ '^[0-9]+$' THEN 'min' ELSE '' END)::interval
+	SELECT (s.value || CASE WHEN s.value ~ '^[0-9]+$' THEN CASE name WHEN 'function_timeout' THEN 'ms' ELSE 'min' END ELSE '' END)::interval
 	FROM twtasks_internal.setting(name) s(value)
 $$;
 
