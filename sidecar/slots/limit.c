@@ -12,18 +12,9 @@
 #include "slots/limit.h"
 #include "slots/rate.h"
 
-#define NEVER PG_INT64_MAX
-
-struct Limits
-{
-	LimitClock	clock;
-	void	   *arg;
-	Heap		timed;			/* Limits, the earliest first */
-	dlist_head	freed;			/* Limits */
-};
-
 struct Limit
 {
+	LimitsEntry entry;			/* first: limits.h gives it back */
 	char	   *name;
 	Limits	   *all;			/* NULL: the limit has no clock */
 	LimitTerms	terms;
@@ -36,13 +27,8 @@ struct Limit
 	void		(*on_unused) (void *arg, Limit *limit);
 	void	   *unused_arg;
 	Rate		rate;			/* pending: booked, not yet started */
-	int64		next_us;		/* orders all->timed */
-	int			place;
 	bool		is_shared;
 	Turns		turns;			/* for a shared limit */
-	int			freed;			/* freed slots not yet reported to the
-								 * database */
-	dlist_node	freed_node;
 };
 
 /* ---- time ---- */
@@ -50,7 +36,7 @@ struct Limit
 static int64
 now_us(const Limit *limit)
 {
-	return limit->all == NULL ? 0 : limit->all->clock(limit->all->arg);
+	return limit->all == NULL ? 0 : limits_now_us(limit->all);
 }
 
 /* The time for the limit's rate; without a rate the clock is not read. */
@@ -113,48 +99,24 @@ limit_room(const Limit *limit, int priority)
 	return room_at(limit, priority, rate_now_us(limit));
 }
 
-static bool
-is_earlier(const void *a, const void *b)
-{
-	return ((const Limit *) a)->next_us < ((const Limit *) b)->next_us;
-}
-
-static void
-set_limit_place(void *item, int place)
-{
-	((Limit *) item)->place = place;
-}
-
-/* When time alone may make room for the waiters; NEVER if it cannot. */
+/* When time alone may make room for the waiters; LIMITS_NEVER if it cannot. */
 static int64
 next_time(const Limit *limit, int64 now)
 {
 	if (limit->waiters.count == 0)
-		return NEVER;
+		return LIMITS_NEVER;
 	if (turns_are_out(&limit->turns))
 		return limit->turns.open_us;
 	if (!has_start_at(limit, now))
 		return rate_next_us(&limit->rate, now);
-	return NEVER;
+	return LIMITS_NEVER;
 }
 
 static void
 set_timer_at(Limit *limit, int64 now)
 {
-	int64		next;
-
-	if (limit->all == NULL)
-		return;
-	next = next_time(limit, now);
-	if (next == limit->next_us)
-		return;
-	limit->next_us = next;
-	if (limit->place != HEAP_NOWHERE && next == NEVER)
-		heap_remove(&limit->all->timed, limit->place);
-	else if (limit->place != HEAP_NOWHERE)
-		heap_moved(&limit->all->timed, limit->place);
-	else
-		heap_push(&limit->all->timed, limit);
+	if (limit->all != NULL)
+		limits_set_time(limit->all, &limit->entry, next_time(limit, now));
 }
 
 static void
@@ -203,26 +165,20 @@ limit_wake(Limit *limit)
 	set_timer(limit);
 }
 
-int64
-limits_next_us(const Limits *limits)
-{
-	const Limit *first = heap_first(&limits->timed);
-
-	return first == NULL ? -1 : first->next_us;
-}
-
 void
 limits_tick(Limits *limits)
 {
-	int64		now = limits->clock(limits->arg);
-	Limit	   *limit;
+	int64		now = limits_now_us(limits);
+	LimitsEntry *entry;
 
-	while ((limit = heap_first(&limits->timed)) != NULL && limit->next_us <= now)
+	while ((entry = limits_due(limits, now)) != NULL)
 	{
+		Limit	   *limit = (Limit *) entry;
+
 		turns_tick(&limit->turns, now);
 		limit_yield(limit);
 		/* do not loop forever if the clock stands still */
-		if (limit->next_us <= now)
+		if (entry->next_us <= now)
 			break;
 	}
 }
@@ -238,8 +194,7 @@ limit_new(const char *name, int max, Limit *parent)
 	limit->all = parent == NULL ? NULL : parent->all;
 	limit->terms.max = max > 0 ? max : -1;
 	limit->parent = parent;
-	limit->next_us = NEVER;
-	limit->place = HEAP_NOWHERE;
+	limits_entry_init(&limit->entry);
 	turns_init(&limit->turns);
 	heap_init(&limit->waiters, waits_before, set_waiter_place);
 	return limit;
@@ -259,33 +214,10 @@ limit_free(Limit *limit)
 {
 	Assert(limit->used == 0 && limit->held == 0);
 	Assert(limit->waiters.count == 0);
-	if (limit->place != HEAP_NOWHERE)
-		heap_remove(&limit->all->timed, limit->place);
-	if (limit->freed > 0)
-		dlist_delete(&limit->freed_node);
+	limits_forget(limit->all, &limit->entry);
 	heap_clear(&limit->waiters);
 	pfree(limit->name);
 	pfree(limit);
-}
-
-Limits *
-limits_new(LimitClock clock, void *arg)
-{
-	Limits	   *limits = palloc0(sizeof(Limits));
-
-	limits->clock = clock;
-	limits->arg = arg;
-	heap_init(&limits->timed, is_earlier, set_limit_place);
-	dlist_init(&limits->freed);
-	return limits;
-}
-
-void
-limits_free(Limits *limits)
-{
-	Assert(limits->timed.count == 0);
-	heap_clear(&limits->timed);
-	pfree(limits);
 }
 
 const char *
@@ -370,7 +302,7 @@ static bool
 is_unused(const Limit *limit)
 {
 	return limit->refs == 0 && limit->used == 0 && limit->held == 0 &&
-		limit->freed == 0;
+		limit->entry.freed == 0;
 }
 
 void
@@ -405,14 +337,6 @@ limit_book(Limit *limit)
 	turns_use(&limit->turns);
 }
 
-static void
-add_freed(Limit *limit, int n)
-{
-	if (limit->freed == 0)
-		dlist_push_tail(&limit->all->freed, &limit->freed_node);
-	limit->freed += n;
-}
-
 void
 limit_end_grab(Limit *limit)
 {
@@ -420,7 +344,7 @@ limit_end_grab(Limit *limit)
 
 	limit->rate.pending--;
 	if (freed > 0)
-		add_freed(limit, freed);
+		limits_add_freed(limit->all, &limit->entry, freed);
 }
 
 void
@@ -451,7 +375,7 @@ limit_free_shared(Limit *limit)
 	limit_forget_shared(limit);
 	if (!limit->is_shared)
 		return;
-	add_freed(limit, 1);
+	limits_add_freed(limit->all, &limit->entry, 1);
 	if (limit->waiters.count > 0)
 		turns_close(&limit->turns, now_us(limit));
 	set_timer(limit);
@@ -515,22 +439,16 @@ limit_offer(Limit *limit, int turns, TurnsSource source)
 	return offered != TURNS_USELESS;
 }
 
-bool
-limits_have_freed(Limits *limits)
-{
-	return !dlist_is_empty(&limits->freed);
-}
-
 void
 limits_take_freed(Limits *limits, LimitFreed fn, void *arg)
 {
-	while (limits_have_freed(limits))
-	{
-		Limit	   *limit = dlist_container(Limit, freed_node,
-											dlist_pop_head_node(&limits->freed));
-		int			freed = limit->freed;
+	int			freed;
+	LimitsEntry *entry;
 
-		limit->freed = 0;
+	while ((entry = limits_pop_freed(limits, &freed)) != NULL)
+	{
+		Limit	   *limit = (Limit *) entry;
+
 		fn(arg, limit, freed, limit->waiters.count > 0);
 		limit_tell_unused(limit);
 	}

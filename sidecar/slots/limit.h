@@ -25,6 +25,7 @@
 #define TWT_LIMIT_H
 
 #include "base/heap.h"
+#include "slots/limits.h"
 #include "slots/turns.h"
 
 typedef struct Limit Limit;
@@ -59,19 +60,6 @@ typedef struct LimitTerms
 
 /* ---- all limits with a rate or shared with other nodes ---- */
 
-typedef struct Limits Limits;
-
-/* A monotonic clock, in microseconds. */
-typedef int64 (*LimitClock) (void *arg);
-
-extern Limits *limits_new(LimitClock clock, void *arg);
-
-/* All its limits must be freed before. */
-extern void limits_free(Limits *limits);
-
-/* The next time to call limits_tick(), by the clock; -1: none. */
-extern int64 limits_next_us(const Limits *limits);
-
 /* Wakes waiters of limits that got room by time. */
 extern void limits_tick(Limits *limits);
 
@@ -81,11 +69,7 @@ extern void limits_tick(Limits *limits);
  */
 typedef void (*LimitFreed) (void *arg, Limit *limit, int freed, bool is_wanted);
 
-/*
- * Calls fn for each shared limit that had slots freed since the last call;
- * limits_have_freed(): whether there is any.
- */
-extern bool limits_have_freed(Limits *limits);
+/* Calls fn for each shared limit that had slots freed since the last call. */
 extern void limits_take_freed(Limits *limits, LimitFreed fn, void *arg);
 
 /* ---- a limit ---- */
