@@ -7,11 +7,12 @@ import sys
 from datetime import datetime, timezone
 
 import psycopg
-import sqlalchemy
-import sqlalchemy.orm
 import twtasks
 
 URL = os.environ["DATABASE_URL"]
+if sys.argv[1] != "psycopg":  # takes longer than the rest of a call
+    import sqlalchemy
+    import sqlalchemy.orm
 
 
 def psycopg_transaction():
