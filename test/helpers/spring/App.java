@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import javax.sql.DataSource;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -84,6 +85,22 @@ public class App {
     @Bean
     Shop shop(JdbcTemplate database, Twtasks tasks) {
         return new Shop(database, tasks);
+    }
+
+    /** A bean whose type is known only when it is made. */
+    @Bean
+    FactoryBean<?> late() {
+        return new FactoryBean<Object>() {
+            @Override
+            public Object getObject() {
+                return "late";
+            }
+
+            @Override
+            public Class<?> getObjectType() {
+                return null;
+            }
+        };
     }
 
     static void rollBack(Shop shop, String name) throws IOException {

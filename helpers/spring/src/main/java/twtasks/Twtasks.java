@@ -74,11 +74,14 @@ public class Twtasks implements SmartInitializingSingleton {
     @Override
     public void afterSingletonsInstantiated() {
         MethodIntrospector.MetadataLookup<TaskHandler> mark = method -> method.getAnnotation(TaskHandler.class);
-        for (String name : beans.getBeanDefinitionNames())
-            MethodIntrospector.selectMethods(beans.getType(name), mark).forEach((method, handler) -> {
+        for (String name : beans.getBeanDefinitionNames()) {
+            Class<?> type = beans.getType(name);
+            if (type == null) continue; // the product of a factory, not made yet
+            MethodIntrospector.selectMethods(type, mark).forEach((method, handler) -> {
                 Object bean = beans.getBean(name); // may be a proxy
                 handlers.put(handler.value(), new Handler(bean, AopUtils.selectInvocableMethod(method, bean.getClass())));
             });
+        }
     }
 
     /** Calls the handler of a task, as a test does. */
