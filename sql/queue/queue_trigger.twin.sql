@@ -30,5 +30,8 @@ AS $$
 		CASE WHEN due > clock_timestamp() THEN least(extract(epoch FROM due) * 1000000, 9223372036854775807)::bigint ELSE 0 END, type)
 $$;
 
--- twin: twt_queue_trigger LANGUAGE sql
-	SELECT twtasks_internal.tell(bucket, twtasks_internal.trigger_line(id, version, priority, size, due, type))
+-- twin: twt_queue_trigger LANGUAGE plpgsql
+BEGIN
+	-- Its callers count the calls, so its result must not be null.
+	PERFORM twtasks_internal.tell(bucket, twtasks_internal.trigger_line(id, version, priority, size, due, type));
+END

@@ -41,7 +41,7 @@ END $$;
  *		42501			the caller may not add tasks
  *		55P03			a key is claimed for longer; others as add_tasks()
  */
-CREATE FUNCTION twtasks_internal.add_successors(ends twtasks_internal.ended_try[], patience interval)
+CREATE FUNCTION twtasks_internal.add_successors(ends twtasks_internal.ended_try[], patience text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -72,7 +72,7 @@ BEGIN
 	PERFORM twtasks_internal.check_key_rule(r) FROM unnest(rules) r WHERE r IS NOT NULL;
 	PERFORM set_config('twtasks.context', '', true);
 	IF patience IS NOT NULL THEN
-		PERFORM set_config('lock_timeout', patience::text, true);
+		PERFORM set_config('lock_timeout', patience, true);
 	END IF;
 	PERFORM twtasks_internal.add_all(ARRAY(SELECT twtasks_internal.task_of(g.task) FROM unnest(given) WITH ORDINALITY g(task, n) ORDER BY g.n), rules);
 	PERFORM set_config('lock_timeout', lock_timeout, true), set_config('twtasks.context', context, true);
@@ -150,7 +150,7 @@ END $$;
  *		waits			another transaction claims the key of a task to add
  */
 CREATE FUNCTION twtasks_internal.try_ends(
-	tries twtasks_internal.try[], incarnation bigint, token bigint, by_hand boolean, calls boolean, raises boolean, patience interval,
+	tries twtasks_internal.try[], incarnation bigint, token bigint, by_hand boolean, calls boolean, raises boolean, patience text,
 	OUT ends twtasks_internal.ended_try[], OUT doing text, OUT became text, OUT state text, OUT fault text, OUT places text, OUT waits boolean)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -297,7 +297,7 @@ BEGIN
 			ends := ends || twtasks_internal.leave_tries(tries[i : i], incarnation, token, by_hand);
 			CONTINUE;
 		END IF;
-		tried := twtasks_internal.try_ends(tries[i : i], incarnation, token, by_hand, calls, false, '1 ms');
+		tried := twtasks_internal.try_ends(tries[i : i], incarnation, token, by_hand, calls, false, '1ms');
 		ends := ends || CASE WHEN tried.ends IS NOT NULL THEN tried.ends
 			WHEN tried.waits OR twtasks_internal.is_nobodys_fault(tried.state)
 				THEN twtasks_internal.leave_tries(tries[i : i], incarnation, token, by_hand)
@@ -339,7 +339,7 @@ BEGIN
 	IF NOT calls AND NOT EXISTS (SELECT FROM unnest(tries) u WHERE u.adds IS NOT NULL) THEN
 		ends := twtasks_internal.end_tries(tries, incarnation, token, by_hand, false);
 	ELSE
-		tried := twtasks_internal.try_ends(tries, incarnation, token, by_hand, calls, raises, CASE WHEN NOT raises THEN interval '5 ms' END);
+		tried := twtasks_internal.try_ends(tries, incarnation, token, by_hand, calls, raises, CASE WHEN NOT raises THEN '5ms' END);
 		IF tried.ends IS NOT NULL THEN
 			ends := tried.ends;
 		ELSIF cardinality(tries) > 1 THEN

@@ -152,6 +152,34 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.note_cancel(tries, id, version, status, facts)
+ *
+ *		Takes away the request by which a task was cancelled, and writes the audit.  Triggers
+ *		of users on the history see it.
+ *
+ * Parameters
+ *		facts			of the task now
+ */
+CREATE FUNCTION twtasks_internal.note_cancel(
+	tries twtasks_internal.try[], id uuid, version bigint, status twtasks.task_status, facts jsonb)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	WITH noted AS (
+		SELECT u.id, u.facts FROM unnest(tries) u WHERE u.id = note_cancel.id AND u.facts IS NOT NULL LIMIT 1),
+	freed AS (
+		DELETE FROM twtasks.cancel_request r USING noted n WHERE r.task_id = n.id
+		RETURNING r.actor, r.role, r.application, r.reason, r.on_behalf_of, n.facts AS before)
+	INSERT INTO twtasks.audit (actor, role, application, action, task_id, from_version, to_version,
+		from_status, to_status, reason, before, after, on_behalf_of)
+	SELECT r.actor, r.role, r.application, 'cancel', note_cancel.id, note_cancel.version - 1, note_cancel.version,
+		(r.before ->> 'status')::twtasks.task_status, note_cancel.status, r.reason,
+		twtasks_internal.only_in(r.before, note_cancel.facts), twtasks_internal.only_in(note_cancel.facts, r.before), r.on_behalf_of
+	FROM freed r
+$$;
+
+/*
  * twtasks_internal.move_ended(tries, incarnation, token, by_hand, wants, at)
  *
  *		Moves the tasks that end to the history, unless nothing of them is kept.
@@ -176,6 +204,7 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
+	is_cancelled CONSTANT boolean := EXISTS (SELECT FROM unnest(tries) u WHERE u.facts IS NOT NULL);
 	has_policies CONSTANT boolean := EXISTS (SELECT FROM twtasks.type_policy);
 	keeps_attempts CONSTANT boolean := twtasks_internal.keep_attempts() > '0';
 BEGIN
@@ -198,7 +227,7 @@ BEGIN
 				WHEN by_hand THEN 'clear' ELSE 'delete' END AS rule
 		FROM gone g LEFT JOIN rules r ON r.type = g.type),
 	kept AS (
-		INSERT INTO twtasks.finished_task (id, version, state_time, created, incarnation, token, status, tries, priority,
+		INSERT INTO twtasks.finished_task AS f (id, version, state_time, created, incarnation, token, status, tries, priority,
 			type, sub_type, bucket, key, error, data, payload, context, added_by, message, started, outcome)
 		SELECT e.id, e.version + 1, at, (e.task).created,
 			CASE WHEN by_hand AND e.was = 'PROCESSING' THEN (e.task).incarnation ELSE move_ended.incarnation END, move_ended.token,
@@ -206,7 +235,8 @@ BEGIN
 			CASE WHEN e.rule = 'keep' THEN (e.task).data END, CASE WHEN e.rule = 'keep' THEN (e.task).payload END, (e.task).context,
 			(e.task).added_by, CASE WHEN e.is_done THEN e.message END, CASE WHEN e.was = 'PROCESSING' THEN e.state_time END,
 			CASE WHEN e.rule = 'keep' THEN e.outcome END
-		FROM ends e WHERE e.rule <> 'delete'),
+		FROM ends e WHERE e.rule <> 'delete'
+		RETURNING CASE WHEN is_cancelled THEN twtasks_internal.note_cancel(move_ended.tries, f.id, f.version, f.status, twtasks_internal.finished_facts(f)) END),
 	freed AS (
 		DELETE FROM twtasks.unique_key k USING ends e WHERE k.task_id = e.id AND e.rule = 'delete')
 	SELECT twtasks_internal.new_ended_try(e.number, e.id, e.version + 1, e.status, NULL, CASE WHEN wants THEN e.on_end END,
@@ -289,33 +319,6 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.note_cancels(tries, finished, at)
- *
- *		Takes away the requests by which tries were cancelled, and writes the audit.
- *
- * Parameters
- *		finished		numbers of the tries that ended
- */
-CREATE FUNCTION twtasks_internal.note_cancels(tries twtasks_internal.try[], finished integer[], at timestamptz)
-RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	WITH noted AS (
-		SELECT u.id, u.facts FROM unnest(tries) u WHERE u.facts IS NOT NULL AND u.number = ANY (finished)),
-	freed AS (
-		DELETE FROM twtasks.cancel_request r USING noted n WHERE r.task_id = n.id
-		RETURNING r.task_id, r.actor, r.role, r.application, r.reason, r.on_behalf_of)
-	INSERT INTO twtasks.audit (actor, role, application, action, task_id, from_version, to_version,
-		from_status, to_status, reason, before, after, on_behalf_of)
-	SELECT r.actor, r.role, r.application, 'cancel', f.id, f.version - 1, f.version, (n.facts ->> 'status')::twtasks.task_status, f.status,
-		r.reason, twtasks_internal.only_in(n.facts, w.facts), twtasks_internal.only_in(w.facts, n.facts), r.on_behalf_of
-	FROM noted n JOIN freed r ON r.task_id = n.id
-	JOIN twtasks.finished_task f ON f.id = n.id AND f.state_time = at
-	CROSS JOIN LATERAL twtasks_internal.finished_facts(f) w(facts)
-$$;
-
-/*
  * twtasks_internal.end_tries(tries, incarnation, token, by_hand, wants)
  *
  *		Ends tries.  Calls no function of on_end.
@@ -356,9 +359,6 @@ BEGIN
 		FROM twtasks_internal.change_live(tries, incarnation, token, by_hand, wants, at) m;
 		ends := ARRAY(SELECT e FROM unnest(ends || more.ends) e ORDER BY (e).number);
 		attempts := attempts || more.attempts;
-	END IF;
-	IF is_cancelled THEN
-		PERFORM twtasks_internal.note_cancels(tries, ARRAY(SELECT e.number FROM unnest(ends) e), at);
 	END IF;
 	IF cardinality(attempts) > 0 THEN
 		PERFORM twtasks_internal.write_attempts(attempts, at);

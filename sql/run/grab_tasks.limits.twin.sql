@@ -300,6 +300,7 @@ AS $$
 DECLARE
 	now CONSTANT timestamptz := twtasks.clock();
 	uses twtasks_internal.limit_use[] := '{}';
+	won uuid[] := '{}';
 	task record;
 	taken record;
 BEGIN
@@ -312,6 +313,7 @@ BEGIN
 		  AND twtasks_internal.runs_on(s.type, s.bucket, node)
 		ORDER BY urgency, u.n
 	LOOP
+		CONTINUE WHEN task.id = ANY (won);
 		taken := twtasks_internal.take_slots(uses, task.id, task.version + 1, task.type, task.urgency, incarnation);
 		IF taken.refused_by IS NOT NULL THEN
 			uses := taken.uses;
@@ -326,6 +328,7 @@ BEGIN
 		-- Slots of a task that another session has taken are left.
 		IF FOUND THEN
 			uses := taken.uses;
+			won := won || task.id;
 		END IF;
 	END LOOP;
 	PERFORM twtasks_internal.store_uses(uses);

@@ -5,9 +5,12 @@
 --
 -- A session reads its configuration between two statements.  So this sends
 -- many, which do nothing but pass a little time until the change has arrived;
--- together they give it 10 seconds.
+-- together they give it 10 seconds.  In the SQL edition it is a row.
 --
-SELECT CASE WHEN twtasks.is_enabled() THEN 'off' ELSE 'on' END AS wanted \gset
+SELECT CASE WHEN twtasks.is_enabled() THEN 'off' ELSE 'on' END AS wanted, (twtasks.edition()).edition = 'sql' AS is_row \gset
+\if :is_row
+UPDATE twtasks.setting SET value = :'wanted' WHERE name = 'enabled';
+\else
 SELECT set_config('test.enabled', :'wanted', false) AS switched \gset
 ALTER SYSTEM SET twtasks.enabled = :wanted;
 SELECT pg_reload_conf() AS reloaded \gset
@@ -18,3 +21,4 @@ BEGIN
 	END LOOP;
 END'$$
 FROM generate_series(1, 1000) \gexec
+\endif
