@@ -24,14 +24,17 @@ SELECT s.name, s.value, s.value FROM (VALUES
  */
 CREATE FUNCTION twtasks_internal.setting(name text)
 RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(
-		CASE WHEN current_setting('twtasks.' || name, true) <> '' AND pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER')
-			THEN current_setting('twtasks.' || name, true) END,
-		(SELECT s.value FROM twtasks.setting s WHERE s.name = setting.name))
-$$;
+DECLARE
+	own CONSTANT text := current_setting('twtasks.' || name, true);
+BEGIN
+	IF own <> '' AND pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER') THEN
+		RETURN own;
+	END IF;
+	RETURN (SELECT s.value FROM twtasks.setting s WHERE s.name = setting.name);
+END $$;
 
 /*
  * twtasks_internal.duration(name)
@@ -48,8 +51,10 @@ AS $$
 	FROM twtasks_internal.setting(name) s(value)
 $$;
 
--- twin: twt_is_enabled LANGUAGE sql
-	SELECT twtasks_internal.setting('enabled')::boolean
+-- twin: twt_is_enabled LANGUAGE plpgsql
+BEGIN
+	RETURN twtasks_internal.setting('enabled')::boolean;
+END
 
 -- twin: twt_keep_finished_interval LANGUAGE sql
 	SELECT twtasks_internal.duration('keep_finished')
