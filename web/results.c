@@ -100,6 +100,8 @@ refuse_failed(HttpRequest *request, const PGresult *result)
 	if (strncmp(state, "22", 2) == 0)
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
 					"The database cannot store this result, or add its tasks; the log of twtasks-web says why.");
+	else if (misfit_is_denied(result))
+		refuse_busy(request, "The role of twtasks-web may not finish tasks; the log of twtasks-web says what helps.");
 	else if (strcmp(state, "42501") == 0)
 		http_refuse(request, MHD_HTTP_BAD_REQUEST, "bad_request",
 					"The role of twtasks-web may not add these tasks; the log of twtasks-web says why.");

@@ -83,16 +83,19 @@ lacks_rights(const PGresult *result)
 	return strcmp(pg_sqlstate(result), "42501") == 0;
 }
 
-/*
- * The server looks at rights to functions and tables late, and then tells no
- * position.  A call as another role may be denied for that role alone.
- */
+/* The server looks at rights to functions and tables late, and then tells no position. */
+bool
+misfit_is_denied(const PGresult *result)
+{
+	return result != NULL && lacks_rights(result) && has_field(result, PG_DIAG_SOURCE_FUNCTION, "aclcheck_error") &&
+		PQresultErrorField(result, PG_DIAG_CONTEXT) == NULL;
+}
+
+/* A call as another role may be denied for that role alone. */
 static bool
 is_denied(const PgStatement *statement, const PGresult *result)
 {
-	return result != NULL && lacks_rights(result) && statement->before == NULL && !statement->caller_logs &&
-		has_field(result, PG_DIAG_SOURCE_FUNCTION, "aclcheck_error") &&
-		PQresultErrorField(result, PG_DIAG_CONTEXT) == NULL;
+	return statement->before == NULL && !statement->caller_logs && misfit_is_denied(result);
 }
 
 static const char *

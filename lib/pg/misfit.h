@@ -21,9 +21,12 @@
 /* Whether a call failed for this reason. */
 extern bool misfit_is(const PGresult *result);
 
+/* Whether the role of the session may not call what the statement itself calls. */
+extern bool misfit_is_denied(const PGresult *result);
+
 /*
- * The same of a call that has just failed; logs it, once a minute in all sessions.
- * login: the role that logged in.
+ * Whether a call has just failed for one of both reasons; logs it, once a minute in
+ * all sessions.  login: the role that logged in.
  */
 extern bool misfit_failed(int64 now_us, const PgStatement *statement, const char *login,
 						  const PGresult *result);

@@ -156,8 +156,17 @@ foreach my $result (sort keys %becomes)
 		'a task waits as long as the result asks');
 }
 
-# Tasks that follow, which the role of twtasks-web may add if it is told so.
+# Without its own rights twtasks-web refuses no result for good.
 my $payment = accepted();
+
+$node->value('REVOKE twtasks_web FROM web');
+($status, $body) = finish($payment, { version => 1, result => 'done' });
+is("$status $body->{detail}", '503 The role of twtasks-web may not finish tasks; the log of twtasks-web says what helps.',
+	'a result waits for a right of twtasks-web');
+$web->wait_for_log(qr/this program's role may not call the extension: finish_task: .*; GRANT twtasks_web TO "web"\.$/m);
+$node->value('GRANT twtasks_web TO web');
+
+# Tasks that follow, which the role of twtasks-web may add if it is told so.
 my $next = { version => 1, result => 'done', add => [ { type => 'NEXT', key => 'next' } ] };
 
 ($status, $body) = finish($payment, $next);
