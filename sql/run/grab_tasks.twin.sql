@@ -55,7 +55,13 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	is_held CONSTANT boolean := twtasks_internal.session_holds(twtasks_internal.node_lock(incarnation));
+	lock CONSTANT bigint := twtasks_internal.node_lock(incarnation);
+	-- A node grabs in several sessions, of which one holds its lock.
+	is_held CONSTANT boolean := EXISTS (
+		SELECT FROM pg_locks l
+		WHERE l.locktype = 'advisory' AND l.granted AND l.mode = 'ExclusiveLock' AND l.objsubid = 1
+		  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+		  AND l.classid = (lock >> 32)::oid AND l.objid = (lock & x'ffffffff'::bigint)::oid);
 BEGIN
 	RETURN (
 		SELECT n.name FROM twtasks.node n
