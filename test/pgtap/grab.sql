@@ -3,7 +3,7 @@
 -- unknown outcome is resolved.
 --
 \ir ../lib/tasks.sql
-SELECT plan(57);
+SELECT plan(58);
 
 -- The answer and the effect of a grab.
 SELECT task_id AS task FROM twtasks.add_task('GRAB', '{"d": 1}', 'sub', 'key', NULL, 3, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \gset
@@ -155,5 +155,15 @@ SELECT task_id AS e FROM twtasks.add_task('E') \gset
 SELECT is(pg_temp.grab(:'e'), NULL, 'a grab gets nothing while twtasks.enabled is off');
 \ir ../lib/switch.sql
 SELECT is(pg_temp.grab(:'e'), 1::bigint, 'a grab works again when twtasks.enabled is on');
+
+-- A node grabs in several sessions; one of them, here ours, holds its lock.
+SELECT task_id AS other FROM twtasks.add_task('OTHER') \gset
+\setenv PGHOST :HOST
+\setenv PGPORT :PORT
+\setenv PGUSER :USER
+\setenv PGDATABASE :DBNAME
+SELECT format('SELECT FROM twtasks_internal.grab_tasks(ARRAY[%L]::uuid[], ''{0}'', %s, 99, ''{60000}'', ''{error}'')', :'other', pg_temp.node())
+	\g (format=unaligned tuples_only=on) | psql -Xqo /dev/null
+SELECT is(pg_temp.state(:'other'), 'PROCESSING 1', 'another session of the node grabs');
 
 SELECT * FROM finish();
