@@ -92,6 +92,8 @@ END $$;
 DECLARE
 	-- The index leads from type to type, so that a large backlog of one holds up no other.
 	kind text := '';
+	-- A list may have hundreds of thousands of types; keys of an object are searched.
+	skipped CONSTANT jsonb := (SELECT jsonb_object_agg(s, true) FROM unnest(skip) s WHERE s IS NOT NULL);
 	rest bigint := most;
 	wanted bigint;
 	aging interval;
@@ -106,7 +108,7 @@ BEGIN
 	LOOP
 		kind := twtasks_internal.next_queued_type(bucket, kind);
 		EXIT WHEN kind IS NULL;
-		CONTINUE WHEN kind = ANY (skip) OR with_pauses AND twtasks.is_paused(kind, bucket);
+		CONTINUE WHEN skipped ? kind OR with_pauses AND twtasks.is_paused(kind, bucket);
 		wanted := least(per_type, greatest(rest, 1));
 		aging := CASE WHEN with_aging THEN (SELECT p.aging FROM twtasks.policy_of(kind) p) END;
 		IF aging > '0' THEN
