@@ -329,9 +329,8 @@ rows_update(Rows *rows, TupleTableSlot *row)
 
 	target_will_update(rows->target, rows->edited);
 	result = try_update(rows, row, false, &failure);
-	/* A lock of our own transaction is no reason to wait. */
-	if (result == TM_BeingModified &&
-		TransactionIdIsCurrentTransactionId(failure.xmax))
+	/* Our own locks, also of subtransactions, are no reason to wait. */
+	if (result == TM_BeingModified && lock_row(rows, row, &failure) == TM_Ok)
 		result = try_update(rows, row, true, &failure);
 	if (result == TM_Updated || result == TM_Deleted)
 		refuse_stale_snapshot();

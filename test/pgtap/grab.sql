@@ -3,7 +3,7 @@
 -- unknown outcome is resolved.
 --
 \ir ../lib/tasks.sql
-SELECT plan(58);
+SELECT plan(59);
 
 -- The answer and the effect of a grab.
 SELECT task_id AS task FROM twtasks.add_task('GRAB', '{"d": 1}', 'sub', 'key', NULL, 3, NULL, 'b', NULL, '{"c": 1}', '\x00ff') \gset
@@ -148,6 +148,18 @@ SELECT is((SELECT count(*) FROM twtasks.task WHERE id = ANY (ARRAY[pg_temp.id(35
 SELECT twtasks.configure_type('TEST', takeover => 'deadline') \g /dev/null
 SELECT is(pg_temp.waits_after(ARRAY[pg_temp.id(37)], '{retry}', false), 'on', 'a grab of a task that must not run again before its deadline waits for the disk');
 SELECT twtasks.drop_type_policy('TEST') \g /dev/null
+
+-- Locks of the own transaction are no others' locks.
+SELECT task_id AS locked FROM twtasks.add_task('LOCKED') \gset
+BEGIN;
+SAVEPOINT a;
+SELECT FROM twtasks.task WHERE id = :'locked' FOR SHARE \g /dev/null
+RELEASE a;
+SAVEPOINT b;
+SELECT FROM twtasks.task WHERE id = :'locked' FOR UPDATE \g /dev/null
+RELEASE b;
+SELECT is(pg_temp.grab(:'locked'), 1::bigint, 'a task that subtransactions of the own transaction have locked is grabbed');
+COMMIT;
 
 -- Switched off, nobody gets anything; and on again.
 SELECT task_id AS e FROM twtasks.add_task('E') \gset
