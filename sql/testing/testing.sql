@@ -133,6 +133,38 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.stop_vacuums()
+ *
+ *		Ends vacuums that the server itself has begun on tables of tasks: it does so for
+ *		who has waited for deadlock_timeout.  Each table is locked alone and given back, so
+ *		that this is a part of no deadlock.
+ */
+CREATE FUNCTION twtasks_internal.stop_vacuums()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	busy oid;
+BEGIN
+	PERFORM set_config('lock_timeout', (SELECT s.setting::integer + 200 FROM pg_settings s WHERE s.name = 'deadlock_timeout') || 'ms', true);
+	FOR busy IN
+		SELECT DISTINCT l.relation FROM pg_locks l
+		JOIN pg_stat_activity a ON a.pid = l.pid
+		JOIN pg_class c ON c.oid = l.relation
+		WHERE a.backend_type = 'autovacuum worker' AND a.datname = current_database()
+		  AND c.relnamespace = 'twtasks'::regnamespace AND c.relkind = 'r'
+	LOOP
+		BEGIN
+			EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', busy::regclass);
+			RAISE EXCEPTION USING ERRCODE = 'TWTLK';
+		EXCEPTION WHEN SQLSTATE 'TWTLK' OR lock_not_available OR deadlock_detected THEN
+			NULL;
+		END;
+	END LOOP;
+END $$;
+
+/*
  * twtasks.reset_tasks()
  *
  *		Removes all tasks, live and finished, with their keys and audit, and
@@ -164,7 +196,7 @@ DECLARE
 BEGIN
 	PERFORM twtasks_internal.check_testing();
 	-- Queries lock these tables in other orders, so waiting for one while we hold others could deadlock.
-	LOOP
+	FOR round IN 1 .. 1000000 LOOP
 		BEGIN
 			PERFORM set_config('lock_timeout', '50ms', true);
 			LOCK TABLE twtasks.task, twtasks.finished_task, twtasks.task_attempt, twtasks.unique_key, twtasks.audit, twtasks.payload_read,
@@ -178,6 +210,7 @@ BEGIN
 						HINT = 'The view pg_locks names the sessions that hold them. End their transactions, then try again.';
 			END IF;
 		END;
+		PERFORM twtasks_internal.stop_vacuums() WHERE round % 10 = 0;
 		PERFORM pg_sleep(0.02);
 	END LOOP;
 	SELECT count(*) INTO removed FROM twtasks.tasks;

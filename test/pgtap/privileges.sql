@@ -57,7 +57,7 @@ SELECT f, '{}'::text[] FROM unnest('{begin_import,check_task,compare_import,dige
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,cancel_orphans,write_audit,
 	ask_stuck,ask_duties,pause,resume,check_library,call_stuck,call_duty,call_late,tell_late,call_function,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
 	count_queued,count_not_queued,count_errors,late_queued,late_not_queued,why_queued,why_limited,living_nodes,works_for,unhandled,is_known_type,lacks_queue,queued_buckets,unfit_types,unhandled_types,note_types,any_lives,count_held,lonely_buckets,note_refusal,
-	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,author,owner,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,place_partition_as_owner,stop_partition_as_owner,find_place,note_fewer,check_problem,finish_task_as_owner,
+	check_limit,check_options,shown,count_slots,live_slots,make_slots,offer_slot,offer_types,slots_lock,lock_session,try_lock,actor,author,owner,stop_vacuums,caller,configure_type_as_owner,run_inline_as_owner,take_messages_as_owner,take_corrupted_as_owner,begin_partition_as_owner,place_partition_as_owner,stop_partition_as_owner,find_place,note_fewer,check_problem,finish_task_as_owner,
 	check_place,check_run,check_takes,check_rule,check_keeper,check_newcomer,move_offset,call_message,missing_key,split_key,message_tasks,add_corrupted,take_singly,take_run}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{judge_incidents,is_well}'::text[]) f
