@@ -122,9 +122,9 @@ BEGIN
 		FROM (SELECT n.id, n.state_time FROM lost n WHERE n.is_left ORDER BY n.state_time DESC, n.id DESC) l
 		CROSS JOIN LATERAL (SELECT v.* FROM twtasks.unknown_outcomes v WHERE v.id = l.id OFFSET 0) u
 		ORDER BY l.state_time DESC, l.id DESC LIMIT max_tasks + 1),
-	-- Beyond a full page there are more; else all of the lost ones were looked at.
+	-- Beyond a full page there are more, and beyond a cut there may be; else all of the lost ones were looked at.
 	ended AS (
-		SELECT f.is_full, n.is_cut, n.found - CASE WHEN f.is_full THEN 0 ELSE n.remaining - f.found END AS tasks
+		SELECT f.is_full, n.is_cut, n.found - CASE WHEN f.is_full OR n.is_cut THEN 0 ELSE n.remaining - f.found END AS tasks
 		FROM (SELECT count(*) > max_tasks AS is_full, count(*) AS found FROM seen) f,
 			 (SELECT count(*) AS found, count(*) FILTER (WHERE l.is_left) AS remaining,
 					 count(*) FILTER (WHERE l.is_left) = most_counted AS is_cut FROM lost l) n),

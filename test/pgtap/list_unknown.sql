@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.task_attempt;
-SELECT plan(20);
+SELECT plan(21);
 SELECT twtasks_internal.begin_history('task_attempt') \g /dev/null
 
 -- 400 lost tasks, three of each time, every 10th held after that.  Every 7th has an old error: a later try ended.
@@ -72,6 +72,7 @@ SELECT pg_temp.id(10000 + n), 3, 'infinity', now() - n * interval '1 s', now(), 
 INSERT INTO twtasks.task_attempt (task_id, version, try, ended, result, error)
 SELECT pg_temp.id(10000 + n), 2, 1, now(), 'error', 'refused' FROM generate_series(1, 5099) n;
 SELECT is((SELECT format('%s %s', ids = ARRAY[pg_temp.id(15100)], sizes) FROM pg_temp.walk(50, 'OLD')), 't 0 1', 'a page may be empty and lead to the next one');
+SELECT is((SELECT l.tasks > 0 FROM twtasks.list_unknown('OLD') l WHERE l.id IS NULL), true, '... and does not say that there is none');
 
 -- A page beside thousands reads the tasks, and the attempts of its own ones.
 UPDATE twtasks.task_attempt SET result = 'unknown' WHERE result = 'error';
