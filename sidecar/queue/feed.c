@@ -37,7 +37,7 @@ begin(Feed *feed, QueueKind kind)
 	if (kind != feed->kind)
 		log_line(TWT_LOG_INFO, "queue", "triggers come %s",
 				 kind == QUEUE_RING ? "through shared memory" :
-				 "by NOTIFY");
+				 "by NOTIFY; where twtasks can be preloaded, that makes commits faster");
 	feed->kind = kind;
 	set_state(feed, FEED_RUNNING);
 	if (kind == QUEUE_RING)
