@@ -204,6 +204,7 @@ AS $$
 DECLARE
 	settled twtasks.added_task;
 	put bigint;
+	is_live boolean;
 BEGIN
 	settled.task_id := holder;
 	settled.result := 'already_exists';
@@ -233,7 +234,9 @@ BEGIN
 		END IF;
 	END IF;
 	settled.version := (SELECT t.version FROM twtasks.task t WHERE t.id = holder);
-	IF twtasks_internal.check_live(task, holder) AND task.key_rule = 'live' OR settled.version IS NULL AND NOT twtasks.is_adopted() THEN
+	-- In a statement of its own: beside a condition that is false it might not be called.
+	is_live := twtasks_internal.check_live(task, holder);
+	IF is_live AND task.key_rule = 'live' OR settled.version IS NULL AND NOT twtasks.is_adopted() THEN
 		RETURN settled;
 	END IF;
 	UPDATE twtasks.unique_key k SET task_id = own, put_version = 0
@@ -325,7 +328,7 @@ BEGIN
 			-- A task that has just ended conflicts with no row that is left.
 			done := CASE WHEN task.task_id IS NOT NULL THEN twtasks_internal.find_finished(own) END;
 			IF done IS NULL THEN
-				PERFORM twtasks_internal.queue_trigger(own, 0::bigint, task.bucket, task.type, task.priority, task.size, task.run_after);
+				PERFORM twtasks_internal.queue_trigger(own, 0::bigint, task.bucket, task.type, task.priority::smallint, task.size, task.run_after);
 				stored.version := 0;
 				stored.result := 'added';
 				RETURN stored;

@@ -6,7 +6,7 @@ CREATE TYPE twtasks_internal.checked_task AS (
 	sub_type	text,
 	key			text,
 	task_id		uuid,
-	priority	smallint,
+	priority	integer,
 	run_after	timestamptz,
 	bucket		text,
 	expires		timestamptz,
@@ -110,6 +110,13 @@ BEGIN
 	END IF;
 END $$;
 
+/* Sessions in which a function of intercept runs: a row that its transaction removes again. */
+CREATE UNLOGGED TABLE twtasks_internal.intercepting (
+	pid		integer NOT NULL,	-- Id of the server process
+	CONSTRAINT intercepting_pkey PRIMARY KEY (pid)
+);
+COMMENT ON TABLE twtasks_internal.intercepting IS 'Sessions in which a function of intercept runs';
+
 /*
  * twtasks_internal.intercepted(task, function, is_own)
  *
@@ -132,14 +139,14 @@ AS $$
 DECLARE
 	made twtasks.new_task;
 	changed text;
-	stack text;
 BEGIN
-	GET DIAGNOSTICS stack = PG_CONTEXT;
 	-- The function's own tasks do not come here again.
-	IF stack ~ concat('(^|', chr(10), ')PL/pgSQL function twtasks_internal[.]call_intercept[(]') THEN
+	IF EXISTS (SELECT FROM twtasks_internal.intercepting i WHERE i.pid = pg_backend_pid()) THEN
 		RETURN task;
 	END IF;
+	INSERT INTO twtasks_internal.intercepting (pid) VALUES (pg_backend_pid());
 	made := twtasks_internal.call_intercept(function, task);
+	DELETE FROM twtasks_internal.intercepting i WHERE i.pid = pg_backend_pid();
 	IF made IS NOT DISTINCT FROM NULL THEN
 		RAISE EXCEPTION 'task of type "%" was refused by function "%"', task.type, function
 			USING ERRCODE = 'raise_exception';
@@ -207,6 +214,10 @@ BEGIN
 		RAISE EXCEPTION '%', CASE WHEN task.key IS NULL THEN 'key must not be null with this key_rule' ELSE 'task_id cannot be given with this key_rule' END
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'The rules live, replace and replace_data are about a key, and each new task has a new id.';
+	ELSIF task.priority NOT BETWEEN 0 AND 9 THEN
+		RAISE EXCEPTION 'priority must be between 0 and 9, not %', task.priority
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = '0 is the most urgent, 5 the default.';
 	ELSIF wrong IS NOT NULL THEN
 		RAISE EXCEPTION '% must be a finite time', wrong
 			USING ERRCODE = 'invalid_parameter_value',
@@ -235,11 +246,6 @@ AS $$
 DECLARE
 	made twtasks_internal.checked_task;
 BEGIN
-	IF task.priority NOT BETWEEN 0 AND 9 THEN
-		RAISE EXCEPTION 'priority must be between 0 and 9, not %', task.priority
-			USING ERRCODE = 'invalid_parameter_value',
-				HINT = '0 is the most urgent, 5 the default.';
-	END IF;
 	made.type := task.type;
 	made.data := task.data;
 	made.sub_type := task.sub_type;

@@ -33,4 +33,4 @@ BEGIN
 END $$;
 
 -- twin: twt_check_allowed LANGUAGE sql SECURITY DEFINER
-	SELECT twtasks_internal.check_allowed_for(check_allowed.type, twtasks_internal.caller()::regrole::text)
+	SELECT twtasks_internal.check_allowed_for(check_allowed.type, pg_get_userbyid(twtasks_internal.caller()))

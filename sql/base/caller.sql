@@ -46,8 +46,8 @@ AS $$ SELECT pg_get_userbyid(n.nspowner) FROM pg_namespace n WHERE n.nspname = '
  *		NULL: the actor acts for itself
  *
  * Errors
- *		42501			the setting is set, and the actor is no member of twtasks_web, if there
- *						is such a role
+ *		42501			the setting is set, and the actor is no member of twtasks_web, or of
+ *						the only role where there are no others
  */
 CREATE FUNCTION twtasks_internal.on_behalf_of()
 RETURNS text
@@ -57,7 +57,7 @@ AS $$
 DECLARE
 	person CONSTANT text := nullif(current_setting('twtasks.on_behalf_of', true), '');
 BEGIN
-	IF person IS NOT NULL AND NOT (CASE WHEN to_regrole('twtasks_web') IS NULL THEN pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER')
+	IF person IS NOT NULL AND NOT (CASE WHEN twtasks_internal.owner() <> 'twtasks_owner' THEN pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER')
 		ELSE pg_has_role(session_user, 'twtasks_web', 'MEMBER') END) THEN
 		RAISE EXCEPTION 'permission denied to act on behalf of others'
 			USING ERRCODE = 'insufficient_privilege',

@@ -42,9 +42,10 @@ DECLARE
 	before CONSTANT jsonb := jsonb_strip_nulls(coalesce(to_jsonb(OLD) -> 'options', to_jsonb(OLD) - left_out));
 	after CONSTANT jsonb := jsonb_strip_nulls(coalesce(to_jsonb(NEW) -> 'options', to_jsonb(NEW) - left_out));
 BEGIN
-	-- a restore may become the owner by SET SESSION AUTHORIZATION
+	-- A restore may become the owner by SET SESSION AUTHORIZATION.  Where one role has all, that tells nothing.
 	IF before IS DISTINCT FROM after
-		AND (TG_OP <> 'INSERT' OR current_user = twtasks_internal.owner() AND session_user <> twtasks_internal.owner()) THEN
+		AND (TG_OP <> 'INSERT' OR current_user = twtasks_internal.owner() AND session_user <> twtasks_internal.owner()
+			 OR twtasks_internal.owner() <> 'twtasks_owner') THEN
 		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
 		VALUES (clock_timestamp(), twtasks_internal.actor(), TG_ARGV[0],
 				coalesce(changed ->> 'pattern', changed ->> 'name'), before, after,

@@ -41,6 +41,8 @@ DECLARE
 	arguments CONSTANT text := (SELECT string_agg(format('a%s %s', u.n, u.type), ', ') FROM unnest(args) WITH ORDINALITY u(type, n));
 	places CONSTANT text := (SELECT string_agg(format('$%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
 	names CONSTANT text := (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
+	not_void CONSTANT boolean := result <> 'void';
+	is_row CONSTANT boolean := EXISTS (SELECT FROM pg_type t WHERE t.oid = result::regtype AND t.typtype = 'c');
 BEGIN
 	EXECUTE format($declaration$
 		CREATE FUNCTION twtasks_internal.%I(function text, %s)
@@ -49,11 +51,15 @@ BEGIN
 		SET search_path = pg_catalog, pg_temp
 		AS $body$
 		DECLARE
-			answer %s;
+			%s
 		BEGIN
-			EXECUTE format('SELECT %%s(%s)', function) INTO answer USING %s;
-			RETURN answer;
-		END $body$ $declaration$, name, arguments, result, CASE result WHEN 'void' THEN 'text' ELSE result END, places, names);
+			PERFORM twtasks_internal.check_callable(p) FROM pg_proc p WHERE p.oid = twtasks_internal.function_named(function, %L);
+			EXECUTE format(%L, function) %s USING %s;
+			PERFORM twtasks_internal.check_calls();
+			%s
+		END $body$ $declaration$, name, arguments, result, CASE WHEN not_void THEN 'answer ' || result || ';' END, args::regtype[],
+		CASE WHEN is_row THEN 'SELECT r.* FROM %s(' || places || ') r' ELSE 'SELECT %s(' || places || ')' END,
+		CASE WHEN not_void THEN 'INTO answer' END, names, CASE WHEN not_void THEN 'RETURN answer;' END);
 	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I FROM PUBLIC', name);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO %I', name, twtasks_internal.owner());
 END $make$;
@@ -109,7 +115,7 @@ AS $$
 DECLARE
 	name CONSTANT text := function.oid::regproc;
 BEGIN
-	IF to_regrole('twtasks_caller') IS NULL THEN
+	IF twtasks_internal.owner() <> 'twtasks_owner' THEN
 		IF pg_get_userbyid(function.proowner) <> twtasks_internal.owner() THEN
 			RAISE EXCEPTION 'function "%" belongs to role "%"', name, pg_get_userbyid(function.proowner)
 				USING ERRCODE = 'insufficient_privilege',
@@ -132,7 +138,31 @@ BEGIN
 	END IF;
 END $$;
 
+/*
+ * twtasks_internal.check_calls()
+ *
+ *		Raises an error if a function of a user has changed the functions that called it.  Its
+ *		owner can make it run as twtasks_caller, which owns those.
+ *
+ * Errors
+ *		42501			it has
+ */
+CREATE FUNCTION twtasks_internal.check_calls()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF (SELECT count(*) FILTER (WHERE p.prosecdef) <> 5 FROM pg_proc p
+		WHERE p.pronamespace = 'twtasks_internal'::regnamespace
+		  AND p.proname = ANY ('{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end}')) THEN
+		RAISE EXCEPTION 'permission denied to change functions of twtasks'
+			USING ERRCODE = 'insufficient_privilege';
+	END IF;
+END $$;
+
 GRANT USAGE ON SCHEMA twtasks TO twtasks_caller;
+GRANT EXECUTE ON FUNCTION twtasks_internal.function_named, twtasks_internal.check_callable, twtasks_internal.check_calls, twtasks_internal.owner TO twtasks_caller;
 GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_caller;
 GRANT EXECUTE ON FUNCTION twtasks_internal.make_call TO twtasks_caller;
 SET ROLE twtasks_caller;

@@ -31,6 +31,7 @@ $SIG{TERM} = sub {
 #	install_path => as in PostgreSQL::Test::Cluster
 #	clock => a TwTasks::Clock, by which the server goes
 #	version => of the extension; default: the current one
+#	edition => in place of the extension: 'sql' or 'one-role', see install_edition()
 sub create
 {
 	my ($class, $name, %options) = @_;
@@ -54,13 +55,36 @@ sub create
 	$self->start;
 	push @TwTasks::Wait::on_failure, sub { $self->show_sessions };
 	my $version = $options{version} ? "VERSION '$options{version}'" : '';
-	$self->safe_psql('postgres', <<"SQL");
-		CREATE EXTENSION twtasks $version;
+	if ($options{edition})
+	{
+		$self->install_edition('postgres', $options{edition});
+		return $self if $options{edition} eq 'one-role';
+	}
+	else
+	{
+		$self->safe_psql('postgres', "CREATE EXTENSION twtasks $version");
+	}
+	$self->safe_psql('postgres', <<'SQL');
 		CREATE ROLE sidecar LOGIN IN ROLE twtasks_worker;
 		CREATE ROLE web LOGIN IN ROLE twtasks_web;
 		CREATE ROLE producer LOGIN IN ROLE twtasks_producer;
 SQL
 	return $self;
+}
+
+# Loads the SQL edition into a database, as a role "installer" without superuser; for
+# 'one-role' that role may not make others.
+sub install_edition
+{
+	my ($self, $database, $edition) = @_;
+	my $file = ($ENV{TWT_EDITIONS} || die "scripts/check writes the editions\n") . "/$edition.sql";
+	my $right = $edition eq 'sql' ? 'CREATEROLE' : 'NOCREATEROLE';
+
+	$self->safe_psql('postgres', "CREATE ROLE installer LOGIN $right");
+	$self->safe_psql('postgres', "ALTER DATABASE $database OWNER TO installer");
+	$self->command_ok([ 'psql', '-Xq', '-o', '/dev/null', '-f', $file, '-d', $self->connstr($database) . ' user=installer' ],
+		"the edition $edition is loaded by a role without superuser");
+	return;
 }
 
 # Lists the activity of the server's sessions, after a wait that failed.
