@@ -10,7 +10,7 @@ CREATE TABLE twtasks.setting (
 	standard text NOT NULL,				-- Its value unless somebody changes it
 	CONSTRAINT setting_pkey PRIMARY KEY (name)
 );
-COMMENT ON TABLE twtasks.setting IS 'Settings of this database; see docs/configuration.md';
+COMMENT ON TABLE twtasks.setting IS 'Settings of this database, named as the parameters of the extension without "twtasks."';
 INSERT INTO twtasks.setting (name, value, standard)
 SELECT s.name, s.value, s.value FROM (VALUES
 	('enabled', 'on'), ('max_payload', '16MB'), ('keep_finished', '30d'), ('keep_audit', '400d'),
