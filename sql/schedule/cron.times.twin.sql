@@ -165,8 +165,8 @@ END $$;
 /*
  * twtasks_internal.cron_day(cron, day)
  *
- *		The first matching day from that one on; NULL: there is none, ever.  A date comes
- *		again on the same day of the week after 40 years at most.
+ *		The first matching day from that one on; NULL: there is none, ever, or that one is
+ *		infinite.  A date comes again on the same day of the week after 40 years at most.
  */
 CREATE FUNCTION twtasks_internal.cron_day(cron twtasks_internal.cron, day date)
 RETURNS date
@@ -177,6 +177,9 @@ DECLARE
 	by_day boolean;
 	by_weekday boolean;
 BEGIN
+	IF NOT isfinite(day) THEN
+		RETURN NULL;
+	END IF;
 	FOR month IN 1 .. 41 * 12 LOOP
 		LOOP
 			IF extract(month FROM day)::integer <> ALL (cron.months) THEN

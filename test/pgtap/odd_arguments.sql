@@ -1,6 +1,6 @@
 --
 -- Odd arguments to every function of ours, called by the owner: no crash of the
--- server, and no internal error.  Each call is undone.
+-- server, no internal error, and an end.  Each call is undone.
 --
 -- Some calls are the same in each run; more are random, for some seconds.
 -- TWT_TEST_SEED, a number that a failure names, repeats them.
@@ -11,6 +11,7 @@ BEGIN;
 \set ECHO errors
 SET LOCAL client_min_messages = error;
 SET LOCAL lock_timeout = '500ms';
+SET LOCAL statement_timeout = '1min';
 SET LOCAL twtasks.function_timeout = '500ms';
 
 -- Functions that are left out.
@@ -100,7 +101,7 @@ CREATE TEMPORARY TABLE odd AS
 SELECT type, pg_temp.values_of(type) AS literals FROM (SELECT DISTINCT unnest(args)::regtype AS type FROM subject) x;
 
 -- Calls the function with the literals of these numbers, counted round; an
--- internal error, or NULL.
+-- internal error or the end of patience, or NULL.
 CREATE FUNCTION pg_temp.call(s subject, numbers integer[]) RETURNS text
 LANGUAGE plpgsql
 AS $$
@@ -113,7 +114,7 @@ BEGIN
 	RAISE SQLSTATE 'P0099';
 EXCEPTION
 	WHEN assert_failure OR query_canceled OR OTHERS THEN
-		IF SQLSTATE LIKE 'XX%' OR SQLERRM LIKE 'cache lookup failed%' OR SQLERRM LIKE 'invalid memory%' THEN
+		IF SQLSTATE LIKE 'XX%' OR SQLERRM LIKE 'cache lookup failed%' OR SQLERRM LIKE 'invalid memory%' OR SQLERRM LIKE '%statement timeout' THEN
 			RETURN format('%s %s: %s', SQLSTATE, SQLERRM, left(statement, 2000));
 		END IF;
 		RETURN NULL;
