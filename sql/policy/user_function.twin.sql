@@ -153,9 +153,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF (SELECT count(*) FILTER (WHERE p.prosecdef) <> 5 FROM pg_proc p
+	IF (SELECT count(*) FILTER (WHERE p.prosecdef) <> 8 FROM pg_proc p
 		WHERE p.pronamespace = 'twtasks_internal'::regnamespace
-		  AND p.proname = ANY ('{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end}')) THEN
+		  AND p.proname = ANY ('{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred}')) THEN
 		RAISE EXCEPTION 'permission denied to change functions of twtasks'
 			USING ERRCODE = 'insufficient_privilege';
 	END IF;
@@ -171,6 +171,22 @@ SELECT twtasks_internal.make_call('call_stuck_rule', 'twtasks.stuck_rule', 'twta
 SELECT twtasks_internal.make_call('call_intercept', 'twtasks.new_task', 'twtasks.new_task');
 SELECT twtasks_internal.make_call('call_listener', 'twtasks.new_task', 'twtasks.message');
 SELECT twtasks_internal.make_call('call_on_end', 'void', 'twtasks.ended_task[]');
+SELECT twtasks_internal.make_call('call_handler', 'twtasks.task_result', 'twtasks.task_input');
+SELECT twtasks_internal.make_call('call_void_handler', 'void', 'twtasks.task_input');
+
+-- Fires the deferred triggers of the transaction as twtasks_caller, and the next ones at
+-- once, unless a trigger defers others again.  (Its owner is not ours, so it has no COMMENT.)
+CREATE FUNCTION twtasks_internal.fire_deferred()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	SET CONSTRAINTS ALL IMMEDIATE;
+	PERFORM twtasks_internal.check_calls();
+END $$;
+REVOKE ALL ON FUNCTION twtasks_internal.fire_deferred FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION twtasks_internal.fire_deferred TO twtasks_owner;
 SET ROLE twtasks_owner;
 REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call FROM twtasks_caller;
 REVOKE CREATE ON SCHEMA twtasks_internal FROM twtasks_caller;

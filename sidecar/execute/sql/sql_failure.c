@@ -11,6 +11,9 @@
 #include "execute/sql/sql_failure.h"
 #include "pg/pg.h"
 
+/* The SQL edition refuses a handler there. */
+static const char refusing_line[] = "PL/pgSQL function twtasks_internal.find_handler(text,name) line ";
+
 char *
 sql_failure_text(const PGresult *result)
 {
@@ -27,7 +30,9 @@ bool
 sql_failure_is_unfit(const PGresult *result)
 {
 	const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+	const char *context = PQresultErrorField(result, PG_DIAG_CONTEXT);
 
-	return function != NULL && (strcmp(function, "twt_find_handler") == 0 ||
-								strcmp(function, "handler_role") == 0);
+	return (function != NULL && (strcmp(function, "twt_find_handler") == 0 ||
+								 strcmp(function, "handler_role") == 0)) ||
+		(context != NULL && strstr(context, refusing_line) != NULL);
 }

@@ -1,0 +1,372 @@
+-- before:
+/*
+ * Handlers that are SQL functions, as src/execute has them.  SQL cannot confine a
+ * handler as C does: the time of a statement is limited only as a whole, and what the
+ * handler sets, prepares or opens in the session stays there.  execute_one() puts the
+ * settings back that the sidecar needs, and drops temporary objects.
+ */
+
+/* A task that was grabbed, and what became of its handler. */
+CREATE TYPE twtasks_internal.execution AS (
+	try			twtasks_internal.try,
+	type		text,
+	tries		integer,
+	wait_us		bigint,					-- from when it could run to its grab
+	is_finished	boolean,				-- with its handler
+	status		twtasks.task_status,	-- if it is finished
+	failure		text					-- NULL: it succeeded
+);
+
+/*
+ * twtasks_internal.handler_role(name)
+ *
+ *		The role that a handler is to run as: checks that the caller may become it.
+ */
+CREATE FUNCTION twtasks_internal.handler_role(name name)
+RETURNS oid
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	caller CONSTANT oid := twtasks_internal.caller();
+	role CONSTANT oid := (SELECT r.oid FROM pg_roles r WHERE r.rolname = handler_role.name);
+BEGIN
+	IF name IS NULL THEN
+		RETURN caller;
+	ELSIF role IS NULL THEN
+		RAISE EXCEPTION 'role "%" of a handler does not exist', name
+			USING ERRCODE = 'undefined_object',
+				HINT = 'Create it, or correct it in the sidecar''s configuration.';
+	ELSIF NOT pg_has_role(caller, role, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
+		RAISE EXCEPTION 'permission denied to run a handler as role "%"', name
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = format('GRANT %I TO %I.', name, pg_get_userbyid(caller));
+	END IF;
+	RETURN role;
+END $$;
+
+/*
+ * twtasks_internal.check_runs_as(handler, name, role)
+ *
+ *		Raises an error unless the handler of this name can be called, and runs as the role,
+ *		if one is named.
+ *
+ * Errors
+ *		0A000			it runs as another role
+ *		42501, 22023	as check_callable()
+ */
+CREATE FUNCTION twtasks_internal.check_runs_as(handler pg_proc, name text, role name)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF role <> pg_get_userbyid(handler.proowner) THEN
+		RAISE EXCEPTION 'handler function "%" does not run as role "%"', name, role
+			USING ERRCODE = 'feature_not_supported',
+				DETAIL = 'Without our library a handler runs as its owner.',
+				HINT = format('Let role "%s" own the function, or leave the option "role" out.', role);
+	END IF;
+	PERFORM twtasks_internal.check_callable(handler);
+END $$;
+
+/*
+ * twtasks_internal.grabbed_before(ids, versions, incarnation, token)
+ *
+ *		The tasks that an earlier call of grab_tasks() with these arguments won, as its
+ *		result has them.  Nobody knows since when they could run.
+ */
+CREATE FUNCTION twtasks_internal.grabbed_before(
+	ids uuid[], versions bigint[], incarnation bigint, token bigint,
+	OUT id uuid, OUT version bigint, OUT type text, OUT sub_type text, OUT bucket text, OUT priority smallint, OUT tries integer,
+	OUT grabbed timestamptz, OUT data jsonb, OUT payload bytea, OUT context jsonb, OUT key text, OUT place tid, OUT runnable timestamptz)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries, t.state_time, t.data, t.payload, t.context, t.key,
+		t.ctid, NULL::timestamptz
+	FROM unnest(ids, twtasks_internal.spread(versions, cardinality(ids))) WITH ORDINALITY u(id, version, n)
+	JOIN twtasks.task t ON t.id = u.id
+	WHERE t.status = 'PROCESSING' AND t.version = u.version + 1
+	  AND t.incarnation = grabbed_before.incarnation AND t.token = grabbed_before.token
+	  AND EXISTS (SELECT FROM twtasks.node n WHERE n.incarnation = grabbed_before.incarnation AND n.ended IS NULL)
+	ORDER BY u.n;
+END $$;
+
+/*
+ * twtasks_internal.answer_of(function, input)
+ *
+ *		Calls a handler.  Its deferred triggers fire as the role that calls it, which has
+ *		no rights: at the commit they would have the sidecar's.
+ *
+ * Returns
+ *		NULL: it returns none
+ */
+CREATE FUNCTION twtasks_internal.answer_of(function text, input twtasks.task_input)
+RETURNS twtasks.task_result
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	answer twtasks.task_result;
+BEGIN
+	PERFORM twtasks_internal.fire_deferred();
+	IF EXISTS (SELECT FROM pg_proc p WHERE p.oid = twtasks_internal.function_named(answer_of.function, '{twtasks.task_input}')
+			   AND p.prorettype = 'void'::regtype) THEN
+		PERFORM twtasks_internal.call_void_handler(function, input);
+	ELSE
+		answer := twtasks_internal.call_handler(function, input);
+	END IF;
+	PERFORM twtasks_internal.fire_deferred();
+	RETURN answer;
+END $$;
+
+/*
+ * twtasks_internal.has_temporary()
+ *
+ *		Whether this session has temporary objects.
+ */
+CREATE FUNCTION twtasks_internal.has_temporary()
+RETURNS boolean
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT pg_my_temp_schema() <> 0
+		AND EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = pg_my_temp_schema())
+$$;
+
+/*
+ * twtasks_internal.confined_answer(function, input)
+ *
+ *		Calls a handler, and undoes what it left in the session: settings that the sidecar
+ *		has made, and temporary objects, unless there were some before.
+ *
+ * Returns
+ *		answer			as answer_of()
+ *		outcome			of set_outcome()
+ *
+ * Errors
+ *		0A000			another handler calls it
+ *		57014			the handler went on after statement_timeout had cancelled it
+ */
+CREATE FUNCTION twtasks_internal.confined_answer(function text, input twtasks.task_input, OUT answer twtasks.task_result, OUT outcome jsonb)
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	names CONSTANT text[] := '{search_path,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,default_transaction_isolation,
+		default_transaction_read_only,default_transaction_deferrable,client_min_messages,synchronous_commit,jit}';
+	settings CONSTANT text[] := ARRAY(SELECT current_setting(u.name) FROM unnest(names) WITH ORDINALITY u(name, n) ORDER BY u.n);
+	context CONSTANT text := coalesce(current_setting('twtasks.context', true), '');
+	had_temporary CONSTANT boolean := twtasks_internal.has_temporary();
+	timeout CONSTANT interval := current_setting('statement_timeout');
+BEGIN
+	IF current_setting('twtasks_handler.outcome', true) <> '' THEN
+		RAISE EXCEPTION 'a SQL handler cannot run another SQL handler' USING ERRCODE = 'feature_not_supported';
+	END IF;
+	-- set_outcome() replaces it; tasks that the handler adds carry the context of its own.
+	PERFORM set_config('twtasks_handler.outcome', 'null', true),
+		set_config('twtasks.context', CASE WHEN jsonb_typeof(input.context) = 'object' THEN input.context::text ELSE '' END, true);
+	answer := twtasks_internal.answer_of(function, input);
+	outcome := nullif(current_setting('twtasks_handler.outcome'), 'null')::jsonb;
+	PERFORM twtasks_internal.check_outcome(outcome);
+	PERFORM set_config('twtasks_handler.outcome', '', true), set_config('twtasks.context', context, true);
+	PERFORM set_config(u.name, u.value, false) FROM unnest(names, settings) u(name, value) WHERE current_setting(u.name) <> u.value;
+	IF NOT had_temporary AND twtasks_internal.has_temporary() THEN
+		DISCARD TEMP;
+	END IF;
+	IF timeout > '0' AND clock_timestamp() - statement_timestamp() > timeout THEN
+		RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = 'query_canceled';
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.tried(execution, function, task, retry)
+ *
+ *		Runs the handler of a task, and says how the try ends.
+ *
+ * Errors
+ *		55000			the handler has changed the row of its task
+ *		22023			its answer is no result
+ */
+CREATE FUNCTION twtasks_internal.tried(execution twtasks_internal.execution, function text, task record, retry jsonb)
+RETURNS twtasks_internal.try
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $$
+DECLARE
+	try twtasks_internal.try := execution.try;
+	called record;
+	now twtasks.task;
+BEGIN
+	SELECT c.answer, c.outcome INTO called
+	FROM twtasks_internal.confined_answer(function, twtasks_internal.task_input(task.id, task.version, task.type, task.sub_type,
+		task.bucket, task.priority, task.tries, task.grabbed, task.data, task.payload, task.context, task.key)) c;
+	try.result := coalesce((called.answer).result, 'done');
+	try.delay_ms := trunc(extract(epoch FROM (called.answer).delay) * 1000);
+	try.message := (called.answer).message;
+	try.outcome := called.outcome;
+	try.retry := coalesce(retry, '{}');
+	PERFORM twtasks_internal.check_tries(ARRAY[try.result], '{}', '{}');
+	SELECT t.* INTO now FROM twtasks.task t WHERE t.id = task.id AND t.ctid = task.place;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'task was changed by its own handler' USING ERRCODE = 'object_not_in_prerequisite_state';
+	ELSIF try.result IN ('retry', 'repeat') THEN
+		try := twtasks_internal.judged(try, now, true, 'infinity');
+	ELSIF try.result = 'cancelled' AND NOT EXISTS (SELECT FROM twtasks.cancel_requests c WHERE c.id = task.id) THEN
+		RAISE EXCEPTION 'handler cancelled it without being asked' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN try;
+END $$;
+
+/*
+ * twtasks_internal.execute_one(function, task, retry, incarnation, token)
+ *
+ *		Runs the handler of a task in a subtransaction.  A function of on_end that fails
+ *		must undo the handler's work too, so it runs there.
+ *
+ * Parameters
+ *		task			as grab_tasks() returns it, and won: how many there are
+ *
+ * Errors
+ *		40P01, 40001	locks or snapshots of other tasks may have caused them; alone, this task
+ *						might succeed
+ */
+CREATE FUNCTION twtasks_internal.execute_one(function text, task record, retry jsonb, incarnation bigint, token bigint)
+RETURNS twtasks_internal.execution
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	made twtasks_internal.execution;
+	done twtasks_internal.execution;
+	places text;
+	n integer;
+BEGIN
+	made.try := twtasks_internal.new_try(task.number, task.id, task.version, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false);
+	made.type := task.type;
+	made.is_finished := false;
+	IF task.version IS NULL THEN
+		RETURN made;
+	END IF;
+	made.tries := task.tries;
+	made.wait_us := greatest(extract(epoch FROM task.grabbed - task.runnable) * 1000000, 0);
+	done := made;
+	done.try := twtasks_internal.tried(made, function, task, retry);
+	IF (SELECT nullif(p.on_end, 'none') FROM twtasks.policy_of(task.type) p) IS NOT NULL THEN
+		SELECT count(*), min(e.status) INTO n, done.status
+		FROM twtasks_internal.run_ends(ARRAY[done.try], incarnation, token, false, true) e;
+		IF n = 0 THEN
+			RAISE EXCEPTION 'task was changed by the handler of another task' USING ERRCODE = 'object_not_in_prerequisite_state';
+		END IF;
+		done.is_finished := true;
+	END IF;
+	RETURN done;
+EXCEPTION WHEN OTHERS OR ASSERT_FAILURE THEN
+	IF task.won > 1 AND SQLSTATE IN ('40P01', '40001') THEN
+		RAISE;
+	END IF;
+	GET STACKED DIAGNOSTICS places = PG_EXCEPTION_CONTEXT;
+	made.failure := format('%s%s (SQLSTATE %s)', SQLERRM, twtasks_internal.fault_places(places), SQLSTATE);
+	RETURN made;
+END $$;
+
+/*
+ * twtasks_internal.release_session_locks()
+ *
+ *		Releases the advisory locks that handlers have left in the session, unless the
+ *		life of a node is one of them.
+ */
+CREATE FUNCTION twtasks_internal.release_session_locks()
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT pg_advisory_unlock_all()
+	FROM (SELECT bool_or(l.classid = (twtasks_internal.node_lock(0::bigint) >> 32)::oid) AS is_node FROM pg_locks l
+		  WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory' AND l.granted) s
+	WHERE NOT s.is_node
+$$;
+
+-- twin: twt_find_handler LANGUAGE plpgsql SECURITY DEFINER
+DECLARE
+	runs_as oid;
+	schema oid;
+	handler pg_proc;
+BEGIN
+	PERFORM twtasks_internal.require('function', find_handler.function IS NULL);
+	runs_as := twtasks_internal.handler_role(find_handler.role);
+	SELECT n.oid INTO schema FROM pg_namespace n, parse_ident(find_handler.function) p
+	WHERE cardinality(p) = 2 AND n.nspname = p[1];
+	IF NOT has_schema_privilege(runs_as, schema, 'USAGE') THEN
+		RAISE EXCEPTION 'permission denied for the schema of handler function "%"', find_handler.function
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = format('GRANT USAGE ON SCHEMA %s TO %I.', schema::regnamespace, pg_get_userbyid(runs_as));
+	END IF;
+	SELECT p.* INTO handler FROM pg_proc p
+	WHERE p.oid = twtasks_internal.function_named(find_handler.function, '{twtasks.task_input}');
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'handler function "%" does not exist', find_handler.function
+			USING ERRCODE = 'undefined_function',
+				HINT = format('Create it as %s(task twtasks.task_input), with its schema in the name.', find_handler.function);
+	ELSIF handler.prorettype NOT IN ('void'::regtype, 'twtasks.task_result'::regtype) OR handler.proretset THEN
+		RAISE EXCEPTION 'handler function "%" must return twtasks.task_result or void', find_handler.function
+			USING ERRCODE = 'undefined_function';
+	ELSIF NOT has_function_privilege(runs_as, handler.oid, 'EXECUTE') THEN
+		RAISE EXCEPTION 'permission denied for handler function "%"', find_handler.function
+			USING ERRCODE = 'insufficient_privilege',
+				HINT = format('GRANT EXECUTE ON FUNCTION %s(twtasks.task_input) TO %I.', find_handler.function, pg_get_userbyid(runs_as));
+	END IF;
+	PERFORM twtasks_internal.check_runs_as(handler, find_handler.function, find_handler.role);
+	RETURN handler.oid;
+END
+
+-- twin: twt_execute_tasks LANGUAGE plpgsql SECURITY DEFINER
+#variable_conflict use_column
+DECLARE
+	executions twtasks_internal.execution[] := '{}';
+	task record;
+	ends twtasks_internal.ended_try[];
+	tries twtasks_internal.try[];
+BEGIN
+	IF incarnation IS NULL OR token IS NULL THEN
+		RAISE EXCEPTION 'incarnation and token must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	PERFORM twtasks_internal.find_handler(execute_tasks.function, execute_tasks.role);
+	PERFORM twtasks_internal.require(u.name, u.is_null)
+	FROM unnest('{ids,versions,timeouts_ms,stuck,types,buckets}'::text[], ARRAY[ids IS NULL, versions IS NULL, timeouts_ms IS NULL,
+			stuck IS NULL, types IS NULL, buckets IS NULL]) WITH ORDINALITY u(name, is_null, n) ORDER BY u.n;
+	FOR task IN
+		SELECT g.*, row_number() OVER () AS number, count(g.version) OVER () AS won
+		FROM (SELECT f.* FROM twtasks_internal.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets,
+					  true, coalesce(places, '{}')) f WHERE execute_tasks.grabbed IS NOT TRUE
+			  UNION ALL
+			  SELECT f.* FROM twtasks_internal.grabbed_before(ids, versions, incarnation, token) f WHERE execute_tasks.grabbed) g
+	LOOP
+		executions := executions || twtasks_internal.execute_one(execute_tasks.function, task, retry, incarnation, token);
+	END LOOP;
+	tries := ARRAY(SELECT e.try FROM unnest(executions) e WHERE (e.try).version IS NOT NULL AND e.failure IS NULL AND NOT e.is_finished);
+	IF cardinality(tries) > 0 THEN
+		ends := ARRAY(SELECT e FROM twtasks_internal.run_ends(tries, incarnation, token, false, true) e);
+		IF cardinality(ends) <> cardinality(tries) THEN
+			RAISE EXCEPTION 'task was changed by the handler of another task' USING ERRCODE = 'object_not_in_prerequisite_state';
+		END IF;
+	END IF;
+	PERFORM twtasks_internal.release_session_locks();
+	RETURN QUERY
+	SELECT (e.try).id, (e.try).version,
+		CASE WHEN (e.try).version IS NULL THEN 'refused' WHEN e.failure IS NOT NULL THEN 'failed' ELSE 'finished' END,
+		CASE WHEN (e.try).version IS NULL THEN e.type WHEN e.failure IS NOT NULL THEN e.failure
+			WHEN coalesce(e.status, d.status) = 'CANCELLED' THEN 'cancelled' ELSE nullif((e.try).result, 'done') END,
+		e.tries, CASE WHEN (e.try).version IS NOT NULL THEN e.type END, e.wait_us
+	FROM unnest(executions) e LEFT JOIN unnest(ends) d ON d.number = (e.try).number;
+END
