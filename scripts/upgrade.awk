@@ -9,29 +9,43 @@
 #		functions, procedures, views		are written anew, with their comments
 #		tables, types, sequences,			are made if RELEASED makes none of that name,
 #		indexes, triggers					or BY-HAND makes none; a change is written by hand
-#		rows of constant tables				are written anew if they differ
+#		rows of constant tables				are written anew if they differ; an INSERT with
+#											ON CONFLICT says itself what becomes of rows
 #		rights								are given where RELEASED did not give them
 #
 # An administrator may have given more rights, or taken some away.  So an object
 # that stays keeps its owner and its rights.
 
-FNR == 1 { file++; statement = ""; in_comment = quoted = 0 }
+FNR == 1 { file++; statement = tag = ""; in_comment = 0 }
 in_comment { in_comment = !/\*\//; next }
 statement == "" && /^\/\*/ { in_comment = !/\*\//; next }
 statement == "" && /^([ \t]*$|--|\\)/ { next }
 {
 	statement = statement $0 "\n"
+	read_quotes($0)
 	code = $0
-	if (gsub(/\$\$/, "", code) % 2)
-		quoted = !quoted
 	sub(/[ \t]*--.*/, "", code)
-	if (quoted || code !~ /;[ \t]*$/)
+	if (tag != "" || code !~ /;[ \t]*$/)
 		next
 	if (file <= 2)
 		remember(plain(statement))
 	else
 		upgrade(statement, plain(statement))
 	statement = ""
+}
+
+# read_quotes(LINE) -- the tag of the quotes that its end is in goes to "tag", or nothing
+function read_quotes(line)
+{
+	while (match(line, /\$[a-z_]*\$/)) {
+		if (tag == "")
+			tag = substr(line, RSTART, RLENGTH)
+		else if (tag == substr(line, RSTART, RLENGTH))
+			tag = ""
+		else
+			RLENGTH--
+		line = substr(line, RSTART + RLENGTH)
+	}
 }
 
 # plain(SQL) -- without comments, with one space between words
@@ -71,7 +85,7 @@ function upgrade(text, sql)
 	else if (sql ~ /^GRANT /)
 		grants(sql, 1)
 	else if (!(sql in known) && !(sql ~ /^CREATE / && name_of(sql) in known))
-		print (sql ~ /^INSERT INTO / ? delete_of(sql) : "") text
+		print (sql ~ /^INSERT INTO / && sql !~ / ON CONFLICT / ? delete_of(sql) : "") text
 }
 
 function delete_of(sql,		word)

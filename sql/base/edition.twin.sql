@@ -2,11 +2,12 @@
 /* The version of this SQL, as pg_extension has it for the extension. */
 CREATE TABLE twtasks_internal.installed (
 	version	text NOT NULL,															-- Version of the SQL
+	build	text NOT NULL,															-- Hash of the file that brought it, which an update must know
 	at		timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),				-- Time of the installation or update
 	CONSTRAINT installed_pkey PRIMARY KEY (version)
 );
 COMMENT ON TABLE twtasks_internal.installed IS 'Version of the SQL edition in this database; one row';
-INSERT INTO twtasks_internal.installed (version) VALUES ('@version@');
+INSERT INTO twtasks_internal.installed (version, build) VALUES ('@version@', '@build@');
 
 -- instead of twtasks.edition:
 CREATE FUNCTION twtasks.edition(OUT edition text, OUT version text)

@@ -16,4 +16,6 @@ CREATE SCHEMA twtasks AUTHORIZATION twtasks_owner;
 CREATE SCHEMA twtasks;
 
 -- after with roles:
+-- begin: in each update
 SET ROLE twtasks_owner;
+-- end: in each update

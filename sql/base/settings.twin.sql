@@ -11,10 +11,12 @@ CREATE TABLE twtasks.setting (
 	CONSTRAINT setting_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks.setting IS 'Settings of this database, named as the parameters of the extension without "twtasks."';
-INSERT INTO twtasks.setting (name, value, standard)
+INSERT INTO twtasks.setting AS o (name, value, standard)
 SELECT s.name, s.value, s.value FROM (VALUES
 	('enabled', 'on'), ('max_payload', '16MB'), ('keep_finished', '30d'), ('keep_audit', '400d'),
-	('keep_attempts', '14d'), ('testing', 'off'), ('refuse_unknown_types', 'off'), ('function_timeout', '1s')) s(name, value);
+	('keep_attempts', '14d'), ('testing', 'off'), ('refuse_unknown_types', 'off'), ('function_timeout', '1s')) s(name, value)
+ON CONFLICT (name) DO UPDATE	-- an update keeps what somebody has set
+SET standard = EXCLUDED.standard, value = CASE WHEN o.value = o.standard THEN EXCLUDED.value ELSE o.value END;
 
 /*
  * twtasks_internal.setting(name)

@@ -45,7 +45,7 @@ DECLARE
 	is_row CONSTANT boolean := EXISTS (SELECT FROM pg_type t WHERE t.oid = result::regtype AND t.typtype = 'c');
 BEGIN
 	EXECUTE format($declaration$
-		CREATE FUNCTION twtasks_internal.%I(function text, %s)
+		CREATE OR REPLACE FUNCTION twtasks_internal.%I(function text, %s)
 		RETURNS %s
 		LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 		SET search_path = pg_catalog, pg_temp
@@ -163,6 +163,7 @@ END $$;
 
 GRANT USAGE ON SCHEMA twtasks TO twtasks_caller;
 GRANT EXECUTE ON FUNCTION twtasks_internal.function_named, twtasks_internal.check_callable, twtasks_internal.check_calls, twtasks_internal.owner TO twtasks_caller;
+-- begin: in each update
 GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_caller;
 GRANT EXECUTE ON FUNCTION twtasks_internal.make_call TO twtasks_caller;
 SET ROLE twtasks_caller;
@@ -190,3 +191,4 @@ GRANT EXECUTE ON FUNCTION twtasks_internal.fire_deferred TO twtasks_owner;
 SET ROLE twtasks_owner;
 REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call FROM twtasks_caller;
 REVOKE CREATE ON SCHEMA twtasks_internal FROM twtasks_caller;
+-- end: in each update

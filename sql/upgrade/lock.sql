@@ -23,14 +23,10 @@ DECLARE
 					pg_catalog.format('ALTER VIEW %I.%I OWNER TO %I', n.nspname, c.relname, pg_catalog.pg_get_userbyid(c.relowner))
 				ELSE pg_catalog.format('LOCK TABLE %I.%I IN ACCESS EXCLUSIVE MODE', n.nspname, c.relname) END
 			ORDER BY c.relkind DESC, c.oid)
-		FROM pg_catalog.pg_depend d
-		JOIN pg_catalog.pg_extension e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
-		JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) d.objid
+		FROM pg_catalog.pg_class c
 		JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-		WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-		  AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
-		  AND d.deptype OPERATOR(pg_catalog.=) 'e'
-		  AND e.extname OPERATOR(pg_catalog.=) ANY ('{twtasks,twtasks_events,twtasks_kinds}')
+		WHERE n.nspname OPERATOR(pg_catalog.=) ANY (ARRAY['twtasks', 'twtasks_internal']::pg_catalog.name[])
+		  AND c.relowner OPERATOR(pg_catalog.=) n.nspowner AND NOT c.relispartition
 		  AND c.relkind OPERATOR(pg_catalog.=) ANY ('{v,r,p}'));
 	statement text;
 BEGIN

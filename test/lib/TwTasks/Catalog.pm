@@ -89,9 +89,10 @@ sub catalog_of
 	my ($session) = @_;
 
 	$session->query(q{SET search_path = ''});
+	my $no_kinds = $session->query(q{SELECT to_regclass('twtasks_internal.kind_rule') IS NULL}) eq 't';
 	return {
 		map {
-			$_ => [ grep { !/$made_later/ } split /\n(?=\()/, $session->query("SELECT q::text FROM ($queries{$_}) q ORDER BY 1") ]
+			$_ => $no_kinds && $_ eq 'rule' ? [] : [ grep { !/$made_later/ } split /\n(?=\()/, $session->query("SELECT q::text FROM ($queries{$_}) q ORDER BY 1") ]
 		} keys %queries };
 }
 
