@@ -72,6 +72,7 @@ OBJS += src/node/clock.o			# the database's time
 OBJS += src/node/table_changed.o	# notices of a changed table
 OBJS += src/schedule/cron.o			# when a schedule runs
 OBJS += src/base/rows.o				# rows of the task table
+OBJS += src/base/vacated.o			# ... and the room that they leave
 OBJS += src/base/append.o			# many new rows
 OBJS += src/base/target.o			# ... and what a table wants to know of both
 OBJS += src/base/indexes.o		# ... its indexes

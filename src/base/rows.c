@@ -31,6 +31,7 @@
 
 #include "base/rows.h"
 #include "base/target.h"
+#include "base/vacated.h"
 
 static const ShapeColumn task_columns[TASK_COLUMNS] = {
 	{"id", UUIDOID},
@@ -155,6 +156,7 @@ rows_close(Rows *rows)
 	{
 		target_close(rows->target);
 		ExecDropSingleTupleTableSlot(rows->edited);
+		vacated_offer(rows->table);
 	}
 	ExecDropSingleTupleTableSlot(rows->found);
 	if (rows->scan != NULL)
@@ -375,6 +377,7 @@ rows_delete(Rows *rows, TupleTableSlot *row)
 	{
 		case TM_Ok:
 			target_deleted(rows->target, &row->tts_tid);
+			vacated_note(rows->table, ItemPointerGetBlockNumber(&row->tts_tid));
 			return ROW_OK;
 		case TM_Updated:
 			refuse_stale_snapshot();
