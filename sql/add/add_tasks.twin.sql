@@ -1,5 +1,25 @@
 -- before:
 /*
+ * twtasks_internal.new_added_task(task_id, version, result)
+ *
+ *		An answer with these fields.  Users may add attributes to its type, which a statement
+ *		that a session has planned before would miss.  So the functions here return arrays.
+ */
+CREATE FUNCTION twtasks_internal.new_added_task(task_id uuid, version bigint, result text)
+RETURNS twtasks.added_task
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	made twtasks.added_task;
+BEGIN
+	made.task_id := task_id;
+	made.version := version;
+	made.result := result;
+	RETURN made;
+END $$;
+
+/*
  * twtasks_internal.add_plain(tasks, role)
  *
  *		Adds tasks that need no other check than is_plain() and are_plain() have made: in one
@@ -9,15 +29,15 @@
  *		in the order given: as add_task()
  */
 CREATE FUNCTION twtasks_internal.add_plain(tasks twtasks.new_task[], role text)
-RETURNS SETOF twtasks.added_task
+RETURNS twtasks.added_task[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
 	now CONSTANT timestamptz := clock_timestamp();
+	added twtasks.added_task[];
 BEGIN
-	RETURN QUERY
 	WITH given AS MATERIALIZED (
 		SELECT t.ordinality AS n, twtasks_internal.new_id(now + t.ordinality * interval '1 microsecond') AS id, t.type, t.data, t.payload, t.context,
 			   coalesce(t.priority, 5) AS priority, t.run_after, coalesce(t.run_after > now, false) AS waits,
@@ -32,7 +52,9 @@ BEGIN
 	told AS MATERIALIZED (
 		SELECT twtasks_internal.tell('default', CASE WHEN count(*) > 60 THEN 'sweep'
 			ELSE string_agg(twtasks_internal.trigger_line(g.id, 0::bigint, g.priority, g.size, g.run_after, g.type), chr(10)) FILTER (WHERE g.n <= 60) END) FROM given g)
-	SELECT g.id, 0::bigint, 'added' FROM given g WHERE (SELECT count(*) FROM told) > 0 ORDER BY g.n;
+	SELECT array_agg(twtasks_internal.new_added_task(g.id, 0::bigint, 'added') ORDER BY g.n) INTO added
+	FROM given g WHERE (SELECT count(*) FROM told) > 0;
+	RETURN added;
 END $$;
 
 /*
@@ -65,7 +87,7 @@ $$;
  *		in the order given: as add_task()
  */
 CREATE FUNCTION twtasks_internal.add_all(tasks twtasks.new_task[], rules text[] DEFAULT NULL)
-RETURNS SETOF twtasks.added_task
+RETURNS twtasks.added_task[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -77,10 +99,9 @@ DECLARE
 	place integer;
 BEGIN
 	IF cardinality(tasks) = 0 THEN
-		RETURN;
+		RETURN '{}';
 	ELSIF rules IS NULL AND twtasks_internal.is_plain() AND twtasks_internal.are_plain(tasks) THEN
-		RETURN QUERY SELECT a.* FROM twtasks_internal.add_plain(tasks, role) a;
-		RETURN;
+		RETURN twtasks_internal.add_plain(tasks, role);
 	END IF;
 	FOR i IN array_lower(tasks, 1) .. array_upper(tasks, 1) LOOP
 		place := i - array_lower(tasks, 1) + 1;
@@ -94,7 +115,7 @@ BEGIN
 	LOOP
 		results[place] := twtasks_internal.store_task(checked[place], role);
 	END LOOP;
-	RETURN QUERY SELECT r.* FROM unnest(results) r;
+	RETURN results;
 END $$;
 
 /*
@@ -128,29 +149,42 @@ BEGIN
 END $$;
 
 -- twin: twt_add_tasks LANGUAGE plpgsql SECURITY DEFINER
+DECLARE
+	added twtasks.added_task;
 BEGIN
-	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(tasks) a;
+	FOREACH added IN ARRAY twtasks_internal.add_all(tasks) LOOP
+		RETURN NEXT added;
+	END LOOP;
 END
 
 -- twin: twt_add_given_tasks LANGUAGE plpgsql
+DECLARE
+	added twtasks.added_task;
 BEGIN
-	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(tasks) a;
+	FOREACH added IN ARRAY twtasks_internal.add_all(tasks) LOOP
+		RETURN NEXT added;
+	END LOOP;
 END
 
 -- twin: twt_add_tasks_of_type LANGUAGE plpgsql SECURITY DEFINER
+DECLARE
+	added twtasks.added_task;
 BEGIN
 	IF data IS NULL THEN
 		RAISE EXCEPTION 'data must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(ARRAY(
+	FOREACH added IN ARRAY twtasks_internal.add_all(ARRAY(
 		SELECT twtasks.new_task(add_tasks.type, d.data, NULL, NULL, NULL, add_tasks.priority, add_tasks.run_after, add_tasks.bucket,
 			add_tasks.expires, add_tasks.context)
-		FROM unnest(add_tasks.data) WITH ORDINALITY d(data, n) ORDER BY d.n)) a;
+		FROM unnest(add_tasks.data) WITH ORDINALITY d(data, n) ORDER BY d.n)) LOOP
+		RETURN NEXT added;
+	END LOOP;
 END
 
 -- twin: twt_add_tasks_json LANGUAGE plpgsql SECURITY DEFINER
 DECLARE
 	rules text[];
+	added twtasks.added_task;
 BEGIN
 	IF jsonb_typeof(tasks) <> 'array' THEN
 		RAISE EXCEPTION 'tasks must be a JSON array, not %', jsonb_typeof(tasks)
@@ -162,6 +196,8 @@ BEGIN
 	IF num_nonnulls(VARIADIC rules) = 0 THEN
 		rules := NULL;
 	END IF;
-	RETURN QUERY SELECT a.* FROM twtasks_internal.add_all(
-		ARRAY(SELECT twtasks_internal.task_of(t.task) FROM jsonb_array_elements(tasks) WITH ORDINALITY t(task, n) ORDER BY t.n), rules) a;
+	FOREACH added IN ARRAY twtasks_internal.add_all(
+		ARRAY(SELECT twtasks_internal.task_of(t.task) FROM jsonb_array_elements(tasks) WITH ORDINALITY t(task, n) ORDER BY t.n), rules) LOOP
+		RETURN NEXT added;
+	END LOOP;
 END

@@ -259,7 +259,7 @@ BEGIN
 		RETURN made;
 	END IF;
 	made.tries := task.tries;
-	made.wait_us := greatest(extract(epoch FROM task.grabbed - task.runnable) * 1000000, 0);
+	made.wait_us := CASE WHEN task.runnable IS NOT NULL THEN greatest(extract(epoch FROM task.grabbed - task.runnable) * 1000000, 0) END;
 	done := made;
 	done.try := twtasks_internal.tried(made, function, task, retry);
 	IF (SELECT nullif(p.on_end, 'none') FROM twtasks.policy_of(task.type) p) IS NOT NULL THEN

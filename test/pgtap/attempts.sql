@@ -97,16 +97,17 @@ SELECT pg_temp.finish(pg_temp.id(11), 'accepted', delay_ms => 60000), twtasks.fi
 SELECT is((SELECT string_agg(result || ' ' || try, ', ') FROM twtasks.task_attempts WHERE task_id = pg_temp.id(11)), 'done 1', '... also of a task that was handed on');
 
 -- ---- SQL handlers ----
-CREATE FUNCTION pg_temp.handler(task twtasks.task_input) RETURNS twtasks.task_result
-LANGUAGE sql AS $$ SELECT CASE task.type WHEN 'FAILS' THEN ROW('retry', interval '10 s', 'not yet')::twtasks.task_result END $$;
+CREATE SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+CREATE FUNCTION app.handler(task twtasks.task_input) RETURNS twtasks.task_result
+LANGUAGE sql SECURITY DEFINER AS $$ SELECT CASE task.type WHEN 'FAILS' THEN ROW('retry', interval '10 s', 'not yet')::twtasks.task_result END $$;
 SELECT twtasks.add_task('FAILS', task_id => pg_temp.id(41)), twtasks.add_task('WORKS', task_id => pg_temp.id(42)) \g /dev/null
-SELECT twtasks_internal.execute_tasks('pg_temp.handler', NULL, ARRAY[pg_temp.id(41), pg_temp.id(42)], '{0,0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}') \g /dev/null
+SELECT twtasks_internal.execute_tasks('app.handler', NULL, ARRAY[pg_temp.id(41), pg_temp.id(42)], '{0,0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}') \g /dev/null
 SELECT is(pg_temp.said(41), 'retry 1/1 0+0 not yet -> 10', 'a SQL handler that asks for another try has an attempt');
 SELECT is(pg_temp.said(42), NULL, '... and one that succeeds has none');
 
 -- ---- A function of on_end that fails ----
-CREATE SCHEMA app;
-CREATE FUNCTION app.refuses(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION app.refuses(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN RAISE EXCEPTION 'not in the books'; END $$;
 SELECT twtasks.configure_type('TEST', on_end => 'app.refuses') \g /dev/null
 SELECT pg_temp.finish(pg_temp.id(10), 'done') \g /dev/null

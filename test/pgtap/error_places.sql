@@ -8,6 +8,7 @@ SET LOCAL client_min_messages = error;
 SELECT plan(8);
 
 CREATE SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
 CREATE TABLE app.account (id integer PRIMARY KEY, amount integer CHECK (amount >= 0));
 INSERT INTO app.account VALUES (1, 10);
 CREATE FUNCTION app.f1(n integer) RETURNS integer LANGUAGE plpgsql AS $$
@@ -28,12 +29,12 @@ CREATE FUNCTION app.f3(n integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN R
 CREATE FUNCTION app.f4(n integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RETURN app.f3(n); END $$;
 CREATE FUNCTION app.f5(n integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RETURN app.f4(n); END $$;
 CREATE FUNCTION app.fsql(n integer) RETURNS integer LANGUAGE sql VOLATILE AS $$ UPDATE app.account SET amount = amount - n WHERE id = 1 RETURNING amount $$;
-CREATE FUNCTION app.works(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION app.works(task twtasks.task_input) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
 	EXECUTE task.data->>'sql';
 END $$;
 CREATE FUNCTION app.hears(tasks twtasks.ended_task[]) RETURNS void
-LANGUAGE plpgsql SET search_path = app, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp
 AS $$ BEGIN PERFORM app.f1(0); END $$;
 CREATE FUNCTION pg_temp.why(sql text) RETURNS text LANGUAGE sql AS $$
 	SELECT e.message FROM twtasks.add_task('SQL', jsonb_build_object('sql', sql)) a,

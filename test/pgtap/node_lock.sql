@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(8);
+SELECT plan(10);
 CREATE SCHEMA app;
 
 CREATE FUNCTION app.unlock_all() RETURNS void LANGUAGE plpgsql
@@ -42,6 +42,11 @@ SELECT pg_temp.node() \g /dev/null
 CREATE FUNCTION pg_temp.is_held() RETURNS boolean LANGUAGE sql
 AS $$ SELECT twtasks_internal.session_holds(twtasks_internal.node_lock(pg_temp.node())) $$;
 SELECT ok(pg_temp.is_held(), 'the session of a node holds the lock of that node');
+SELECT is((SELECT string_agg(mode, ' ' ORDER BY mode) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'74776e6f'::bigint::oid AND objid = (pg_temp.node() & x'ffffffff'::bigint)::oid AND pid = pg_backend_pid()), 'AccessExclusiveLock ExclusiveLock',
+	'other sessions can see the lock of a node, and that it is held');
+SELECT twtasks_internal.heartbeat(pg_temp.node()) \g /dev/null
+SELECT is((SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'74776e6f'::bigint::oid AND objid = (pg_temp.node() & x'ffffffff'::bigint)::oid), 2::bigint,
+	'a node holds its lock once, however many its heartbeats');
 SELECT lives_ok($$SELECT twtasks.add_task('T', task_id => pg_temp.id(1))$$, 'a function that releases all session locks runs when a task is added');
 SELECT ok(pg_temp.is_held(), 'the node keeps its lock afterwards');
 SELECT throws_ok($$SELECT twtasks.add_task('T', '{"raise": true}')$$, 'P0042', 'no', 'a function that releases all locks may also fail');

@@ -1,13 +1,14 @@
 --
 -- Columns that users add to our tables get what a statement would give them, in
 -- every way that a row is written.  Attributes that they add to our types are
--- null.  A column of ours that is changed is refused by its name.
+-- null.
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(43);
+SELECT plan(33);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 CREATE SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
 
 -- The message of the error of a statement, with its state, or "ok".  All that it
 -- did is undone.
@@ -148,29 +149,13 @@ SELECT throws_ok('SELECT pg_temp.finish_one()', '23502', NULL, 'NOT NULL is obey
 ALTER TABLE twtasks.finished_task ALTER message DROP NOT NULL;
 
 -- ---- Our columns ----
-SELECT is(pg_temp.said('ALTER TABLE twtasks.task RENAME sub_type TO kind; SELECT twtasks.add_task($$A$$)'),
-	'42804 column "sub_type" of "twtasks.task" does not exist', 'a column that was renamed is refused');
-SELECT is(pg_temp.said('ALTER TABLE twtasks.task RENAME planned TO plan; SELECT pg_temp.grab_all()'),
-	'42804 column "planned" of "twtasks.task" does not exist', '... by a grab');
-SELECT is(pg_temp.said('ALTER TABLE twtasks.task RENAME planned TO plan; SELECT twtasks_internal.sweep_tasks($$default$$, 0, $${A}$$, 100, 3, 10)'),
-	'42804 column "planned" of "twtasks.task" does not exist', '... by a sweep');
-SELECT is(pg_temp.said('ALTER TABLE twtasks.task RENAME planned TO plan; ALTER TABLE twtasks.task ADD planned timestamptz; SELECT twtasks.add_task($$A$$)'),
-	'42804 column "planned" of "twtasks.task" is not at its place', 'a column at another place is refused');
-SELECT is(pg_temp.said('SELECT twtasks.add_task($$TEST$$), pg_temp.grab_all(); ALTER TABLE twtasks.finished_task RENAME message TO told; SELECT pg_temp.finish_all($$done$$)'),
-	'42804 column "message" of "twtasks.finished_task" does not exist', 'so is one of the history');
-SELECT is(pg_temp.said('SELECT twtasks.add_task($$TEST$$), pg_temp.grab_all(); ALTER TABLE twtasks.finished_task RENAME created TO made; ALTER TABLE twtasks.finished_task ADD created timestamptz(0); SELECT pg_temp.finish_all($$done$$)'),
-	'42804 column "created" of "twtasks.finished_task" has another type', 'so is one with another precision');
-SELECT is(pg_temp.said('SELECT twtasks.add_task($$A$$); ALTER TABLE twtasks.pause RENAME kind TO sort; SELECT pg_temp.grab_all()'),
-	'42804 column "kind" of "twtasks.pause" does not exist', 'so is one of the configuration');
-SELECT is(pg_temp.said('ALTER TABLE twtasks.node RENAME lease TO let; SELECT pg_temp.grab_all()'),
-	'42804 column "lease" of "twtasks.node" does not exist', 'so is one of the nodes');
 ALTER TABLE twtasks.pause ADD note text NOT NULL DEFAULT 'x';
 ALTER TABLE twtasks.node ADD note text NOT NULL DEFAULT 'x';
 SELECT lives_ok('SELECT pg_temp.finish_one()', 'further columns there are no trouble');
 
 -- ---- Our types ----
 CREATE FUNCTION app.works(task twtasks.task_input) RETURNS twtasks.task_result
-LANGUAGE plpgsql
+LANGUAGE plpgsql SECURITY DEFINER
 AS $$
 DECLARE
 	answer twtasks.task_result;
@@ -179,7 +164,7 @@ BEGIN
 	RETURN answer;
 END $$;
 CREATE FUNCTION app.changes(task twtasks.new_task) RETURNS twtasks.new_task
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	task.sub_type := 'changed';
@@ -187,7 +172,7 @@ BEGIN
 END $$;
 CREATE TABLE app.heard (task jsonb);
 CREATE FUNCTION app.hears(tasks twtasks.ended_task[]) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, pg_temp
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ INSERT INTO app.heard SELECT to_jsonb(t) FROM unnest(tasks) t $$;
 SELECT twtasks.configure_type('SQL', intercept => 'app.changes', on_end => 'app.hears') \g /dev/null
 CREATE FUNCTION pg_temp.run_one() RETURNS text
@@ -214,10 +199,6 @@ ALTER TYPE twtasks.added_task DROP ATTRIBUTE note;
 ALTER TYPE twtasks.task_result DROP ATTRIBUTE note;
 ALTER TYPE twtasks.ended_task DROP ATTRIBUTE note;
 SELECT is(pg_temp.run_one(), 'changed SQL nothing DONE,changed SQL nothing DONE', 'tasks run after these attributes were dropped');
-SELECT is(pg_temp.said('ALTER TYPE twtasks.task_input RENAME ATTRIBUTE context TO surroundings; SELECT pg_temp.run_one()'),
-	'42804 column "context" of "twtasks.task_input" does not exist', 'an attribute that was renamed is refused');
-SELECT is(pg_temp.said('ALTER TYPE twtasks.new_task RENAME ATTRIBUTE expires TO until; SELECT pg_temp.run_one()'),
-	'42804 column "expires" of "twtasks.new_task" does not exist', '... where it is read');
 SELECT is(pg_temp.said('ALTER TYPE twtasks.added_task ADD ATTRIBUTE place tid; SELECT twtasks.add_task($$A$$, task_id => gen_random_uuid())'), 'ok', 'add_task() answers');
 
 SELECT * FROM finish();

@@ -55,8 +55,9 @@ SELECT twtasks.resume_type('*') \g /dev/null
 
 -- ---- functions of the database ----
 CREATE SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
 CREATE TABLE app.ran (task uuid);
-CREATE FUNCTION app.run(task twtasks.task_input) RETURNS void LANGUAGE sql AS $$ INSERT INTO app.ran VALUES (task.id) $$;
+CREATE FUNCTION app.run(task twtasks.task_input) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ INSERT INTO app.ran VALUES (task.id) $$;
 CREATE FUNCTION pg_temp.executed(VARIADIC ids uuid[]) RETURNS bigint LANGUAGE sql
 AS $$
 	SELECT count(*) FROM twtasks_internal.execute_tasks('app.run', NULL, ids, array_fill(0::bigint, ARRAY[cardinality(ids)]), pg_temp.node(), pg_temp.token(),

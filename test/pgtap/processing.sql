@@ -6,6 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(53);
 CREATE SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
 
 -- ---- when done ----
 SELECT twtasks.configure_type('DONE|*', when_done => 'keep') \g /dev/null
@@ -44,7 +45,7 @@ SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE key ~ 'many'), 20::b
 SELECT is((SELECT count(*) FROM twtasks.unique_key WHERE key ~ 'many'), 20::bigint, 'the deleted tasks have no keys');
 
 -- A SQL handler's and an accepted one as well.
-CREATE FUNCTION app.nothing(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION app.nothing(task twtasks.task_input) RETURNS void LANGUAGE sql SECURITY DEFINER AS '';
 SELECT twtasks.add_task('DONE|DELETE', task_id => pg_temp.id(40)) \g /dev/null
 SELECT is((SELECT result FROM twtasks_internal.execute_tasks('app.nothing', NULL, ARRAY[pg_temp.id(40)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}')), 'finished', 'a SQL handler finishes a task');
 SELECT is(pg_temp.state(pg_temp.id(40)), 'none', 'a task of a SQL handler is deleted too');

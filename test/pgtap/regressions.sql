@@ -34,8 +34,9 @@ SELECT is((SELECT array_agg(r.result ORDER BY x.n) FROM (VALUES (1, 2), (99, 2),
 
 -- The effects of a handler count only if the task was still its own.
 CREATE SCHEMA regress_effects;
+GRANT USAGE ON SCHEMA regress_effects TO PUBLIC;
 CREATE TABLE regress_effects.effect (task uuid);
-CREATE FUNCTION regress_effects.late(task twtasks.task_input) RETURNS void LANGUAGE sql
+CREATE FUNCTION regress_effects.late(task twtasks.task_input) RETURNS void LANGUAGE sql SECURITY DEFINER
 AS $$
 	INSERT INTO regress_effects.effect VALUES (task.id);
 	UPDATE twtasks.task SET version = version + 1 WHERE id = task.id;
@@ -50,7 +51,7 @@ SELECT ok((SELECT sum(tasks) FROM twtasks.stats) = (SELECT count(*) FROM twtasks
 
 -- Each try comes later than the one before.
 SELECT twtasks.reset_tasks() \g /dev/null
-CREATE FUNCTION regress_effects.fail(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+CREATE FUNCTION regress_effects.fail(task twtasks.task_input) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
 CREATE FUNCTION pg_temp.wait_of_try(n integer) RETURNS interval LANGUAGE plpgsql AS $$
 DECLARE
 	waits interval;

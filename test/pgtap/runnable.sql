@@ -89,8 +89,8 @@ SELECT is((SELECT ARRAY[version::text, type, runnable::text] FROM twtasks_intern
 	'{NULL,FULL,NULL}'::text[], 'a task that a limit refuses has no time');
 
 -- SQL handlers.
-CREATE FUNCTION public.runnable_handler(task twtasks.task_input) RETURNS void LANGUAGE sql AS '';
-CREATE FUNCTION public.runnable_failure(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+CREATE FUNCTION public.runnable_handler(task twtasks.task_input) RETURNS void LANGUAGE sql SECURITY DEFINER AS '';
+CREATE FUNCTION public.runnable_failure(task twtasks.task_input) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RAISE 'no'; END $$;
 CREATE FUNCTION pg_temp.execute(task_id uuid, handler text, grabbed boolean DEFAULT false) RETURNS TABLE (result text, wait_us bigint)
 LANGUAGE sql
 AS $$

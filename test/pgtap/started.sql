@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(14);
+SELECT plan(12);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 
 -- Brings a task into PROCESSING, and its grab a minute back.
@@ -50,12 +50,6 @@ SELECT pg_temp.task_in('CANCELLED', pg_temp.id(5)), pg_temp.task_in('FAILED', pg
 SELECT twtasks_internal.expire_tasks() \g /dev/null
 SELECT is((SELECT array_agg(status || coalesce(' ' || started, '') ORDER BY id) FROM twtasks.tasks WHERE id IN (pg_temp.id(5), pg_temp.id(6), pg_temp.id(7))),
 	'{CANCELLED,FAILED,FAILED}', 'tasks that end without a grab, or after an error, have none');
-
--- ---- SQL of version 1.0 ----
-SELECT pg_temp.running(pg_temp.id(8)) \g /dev/null
-ALTER TABLE twtasks.finished_task RENAME started TO began;
-SELECT is(pg_temp.finish(pg_temp.id(8), 'done', 1), 'DONE', 'a history without the column takes the task');
-SELECT is((SELECT status FROM twtasks.finished_task WHERE id = pg_temp.id(8)), 'DONE', '... in full');
 
 SELECT finish();
 ROLLBACK;

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(4);
-CREATE FUNCTION public.regress_judge(task twtasks.task_input) RETURNS twtasks.stuck_rule LANGUAGE sql
+CREATE FUNCTION public.regress_judge(task twtasks.task_input) RETURNS twtasks.stuck_rule LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$ SELECT 'retry'::twtasks.stuck_rule $$;
 SELECT twtasks.configure_type('JUDGED', stuck_function => 'public.regress_judge') \g /dev/null
 SELECT twtasks.add_task('JUDGED', task_id => pg_temp.id(n)) FROM generate_series(1, 20) n \g /dev/null
