@@ -27,7 +27,7 @@ my $functions = <<'SQL';
 	CREATE FUNCTION app.transfer(task twtasks.task_input) RETURNS twtasks.task_result
 	LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp AS $$
 	BEGIN
-		CREATE TEMPORARY TABLE step (n integer) ON COMMIT DROP;
+		CREATE TEMPORARY TABLE step (n integer);
 		SET statement_timeout = '1ms';
 		UPDATE account SET balance = balance + (task.data ->> 'amount')::integer WHERE name = task.data ->> 'to';
 		UPDATE account SET balance = balance - (task.data ->> 'amount')::integer WHERE name = task.data ->> 'from';
