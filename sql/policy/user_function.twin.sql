@@ -176,16 +176,19 @@ SELECT twtasks_internal.make_call('call_handler', 'twtasks.task_result', 'twtask
 SELECT twtasks_internal.make_call('call_void_handler', 'void', 'twtasks.task_input');
 
 -- Fires the deferred triggers of the transaction as twtasks_caller, and the next ones at
--- once, unless a trigger defers others again.  (Its owner is not ours, so it has no COMMENT.)
-CREATE FUNCTION twtasks_internal.fire_deferred()
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $$
+-- once, unless a trigger defers others again.
+DO $do$
 BEGIN
-	SET CONSTRAINTS ALL IMMEDIATE;
-	PERFORM twtasks_internal.check_calls();
-END $$;
+	CREATE OR REPLACE FUNCTION twtasks_internal.fire_deferred()
+	RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp
+	AS $$
+	BEGIN
+		SET CONSTRAINTS ALL IMMEDIATE;
+		PERFORM twtasks_internal.check_calls();
+	END $$;
+END $do$;
 REVOKE ALL ON FUNCTION twtasks_internal.fire_deferred FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION twtasks_internal.fire_deferred TO twtasks_owner;
 SET ROLE twtasks_owner;
