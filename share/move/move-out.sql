@@ -1,0 +1,155 @@
+/*
+ * move-out.sql -- moves the tasks of a database to another one, which may have the other
+ * edition of twtasks: the extension or the SQL edition, of the same version.
+ *
+ *		psql -X -d OLD -f move-out.sql >moved.sql
+ *		psql -X -d NEW -f moved.sql
+ *
+ * The first command writes all that is kept: tasks, history, keys, policies, schedules and
+ * audits.  From then on OLD refuses new tasks and runs none, and it keeps all its rows.
+ * The second command takes all or nothing, and compares each table by its number of rows
+ * and a sum over their contents.  NEW runs nothing until somebody calls adopt().
+ *
+ * If NEW is not to be used after all, these two lines make OLD what it was:
+ *
+ *		DROP FUNCTION twtasks_internal.refuse_moved() CASCADE;
+ *		SELECT twtasks.adopt(NULL, hold => false);
+ */
+\set ON_ERROR_STOP on
+\set QUIET on
+\pset format unaligned
+\pset tuples_only on
+\pset pager off
+\encoding UTF8
+BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL search_path = pg_catalog, pg_temp;
+SET LOCAL timezone = 'UTC';
+SET LOCAL datestyle = 'ISO';
+SET LOCAL intervalstyle = 'postgres';
+SET LOCAL bytea_output = 'hex';
+SET LOCAL extra_float_digits = 3;
+SET LOCAL lock_timeout = '30s';
+SELECT set_config('role', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'twtasks_internal'), true) AS ignored \gset
+
+/*
+ * Left out: constants, settings and versions of an edition, and what is true only while a
+ * sidecar runs.
+ */
+\set tables 'SELECT c.oid, c.oid::regclass AS name, (SELECT string_agg(quote_ident(a.attname), $$, $$ ORDER BY a.attname COLLATE "C") FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = $$$$) AS columns FROM pg_class c WHERE c.relnamespace IN ($$twtasks$$::regnamespace, $$twtasks_internal$$::regnamespace) AND c.relkind IN ($$r$$, $$p$$) AND c.relpersistence = $$p$$ AND NOT c.relispartition AND c.relname <> ALL ($${transition,kind_rule,setting,installed,lock,cleaning,duty,flow,monitor_look,monitor_metric,monitor_type,refused_node,slot_use,task_progress,test_clock}$$)'
+
+SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t.name) FROM (:tables) t ORDER BY t.oid \gexec
+
+DO $$
+DECLARE
+	living CONSTANT text := (SELECT string_agg(n.name, ', ') FROM twtasks.node n
+							 WHERE n.ended IS NULL AND n.heartbeat + n.lease > twtasks.clock());
+BEGIN
+	IF living IS NOT NULL THEN
+		RAISE EXCEPTION 'sidecars of this database run: %', living
+			USING ERRCODE = 'object_in_use',
+				HINT = 'Stop them. One that was killed counts as gone when its lease has ended.';
+	ELSIF to_regproc('twtasks_internal.refuse_moved') IS NOT NULL THEN
+		RAISE EXCEPTION 'the tasks of this database were moved already'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'To move them again, DROP FUNCTION twtasks_internal.refuse_moved() CASCADE.';
+	END IF;
+END $$;
+UPDATE twtasks.adoption SET ended = clock_timestamp() WHERE ended IS NULL;
+
+-- ---- The head of moved.sql ----
+
+SELECT format($head$\set ON_ERROR_STOP on
+\set QUIET on
+\encoding UTF8
+BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL search_path = pg_catalog, pg_temp;
+SET LOCAL timezone = 'UTC';
+SET LOCAL datestyle = 'ISO';
+SET LOCAL intervalstyle = 'postgres';
+SET LOCAL bytea_output = 'hex';
+SET LOCAL extra_float_digits = 3;
+SET LOCAL lock_timeout = '30s';
+SELECT set_config('role', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'twtasks_internal'), true) AS ignored \gset
+DO $$
+DECLARE
+	name text;
+	has_rows boolean;
+BEGIN
+	IF (SELECT e.version FROM twtasks.edition() e) <> %1$L THEN
+		RAISE EXCEPTION 'this database has another version of twtasks than %1$s'
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Update the older one of the two first.';
+	END IF;
+	FOREACH name IN ARRAY %2$L::text[] LOOP
+		IF to_regclass(name) IS NULL THEN
+			RAISE EXCEPTION 'table "%%" does not exist', name
+				USING ERRCODE = 'undefined_table', HINT = 'Install here what the other database has: twtasks_events and twtasks_kinds, too.';
+		END IF;
+		EXECUTE format('LOCK TABLE %%s IN ACCESS EXCLUSIVE MODE', name);
+		EXECUTE format('SELECT EXISTS (SELECT FROM %%s)', name) INTO has_rows;
+		-- A new database has adopted itself.
+		IF has_rows AND name <> 'twtasks.adoption' THEN
+			RAISE EXCEPTION 'table "%%" has rows', name
+				USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Load the tasks into a database where twtasks was just installed.';
+		END IF;
+	END LOOP;
+END $$;
+DELETE FROM twtasks.adoption;
+-- The rows have their audit with them, and were checked when they were added.
+SELECT format('ALTER TABLE %%s DISABLE TRIGGER %%I', g.tgrelid::regclass, g.tgname)
+FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
+WHERE NOT g.tgisinternal AND g.tgenabled = 'O' AND g.tgparentid = 0 AND c.relkind IN ('r', 'p')
+  AND p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) \gexec$head$,
+	e.version, (SELECT array_agg(t.name::text ORDER BY t.oid) FROM (:tables) t))
+FROM twtasks.edition() e;
+SELECT format('SELECT twtasks_internal.make_partition(%L, %L, %L) AS ignored \gset', c.relname, pg_get_expr(c.relpartbound, c.oid), whole.relname)
+FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class whole ON whole.oid = i.inhparent
+JOIN (:tables) t ON t.oid = whole.oid
+WHERE c.relkind = 'r' ORDER BY c.oid;
+
+-- ---- The rows ----
+
+SELECT s.statement
+FROM (:tables) t
+CROSS JOIN LATERAL (VALUES
+	(1, format('SELECT %L', format('COPY %s (%s) FROM stdin;', t.name, t.columns))),
+	(2, format('COPY (SELECT %s FROM %s) TO STDOUT', t.columns, t.name)),
+	(3, format('SELECT %L', '\.'))) s(number, statement)
+ORDER BY t.oid, s.number \gexec
+SELECT format('SELECT format(''SELECT setval(%%L, %%s, %%L) AS ignored \gset'', %L, last_value, is_called) FROM %s', s.oid::regclass, s.oid::regclass)
+FROM pg_class s
+WHERE s.relkind = 'S' AND s.relnamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) ORDER BY s.oid \gexec
+SELECT $tail$SELECT format('ALTER TABLE %s ENABLE TRIGGER %I', g.tgrelid::regclass, g.tgname)
+FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
+WHERE NOT g.tgisinternal AND g.tgenabled = 'D' AND g.tgparentid = 0 AND c.relkind IN ('r', 'p')
+  AND p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) \gexec$tail$;
+
+-- ---- The proof: the number of rows, and a sum over their contents ----
+
+SELECT format($f$SELECT format($g$DO $check$
+DECLARE
+	arrived CONSTANT text := (SELECT concat_ws(' ', count(*), sum(('x' || left(md5(r::text), 15))::bit(60)::bigint)) FROM (SELECT %s FROM %s) r);
+BEGIN
+	IF arrived <> %%L THEN
+		RAISE EXCEPTION 'table "%s" has not arrived as it was'
+			USING DETAIL = format('Rows and sum were %%s, and are %%%%s.', arrived);
+	END IF;
+END $check$;
+\echo '%s: %%s rows, as before'$g$, here.found, here.found, here.rows) FROM (
+	SELECT count(*) AS rows, concat_ws(' ', count(*), sum(('x' || left(md5(r::text), 15))::bit(60)::bigint)) AS found FROM (SELECT %s FROM %s) r) here$f$,
+	t.columns, t.name, t.name, t.name, t.columns, t.name)
+FROM (:tables) t ORDER BY t.oid \gexec
+\echo 'COMMIT;\n\\echo \'All rows have arrived. This database runs them when somebody calls twtasks.adopt(environment, hold => false).\''
+
+CREATE FUNCTION twtasks_internal.refuse_moved()
+RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RAISE EXCEPTION 'the tasks of this database were moved to another one'
+		USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Connect to that database.';
+END $$;
+CREATE TRIGGER moved AFTER INSERT OR UPDATE OR DELETE ON twtasks.task
+	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.refuse_moved();
+COMMIT;
