@@ -64,6 +64,32 @@ BEGIN
 	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO %I', name, twtasks_internal.owner());
 END $make$;
 
+/*
+ * twtasks_internal.make_fire_deferred()
+ *
+ *		Makes fire_deferred(), of twtasks_caller too: it fires the deferred triggers of the
+ *		transaction as that role, and the next ones at once, unless a trigger defers others
+ *		again.
+ */
+CREATE FUNCTION twtasks_internal.make_fire_deferred()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $make$
+BEGIN
+	CREATE OR REPLACE FUNCTION twtasks_internal.fire_deferred()
+	RETURNS void
+	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp
+	AS $$
+	BEGIN
+		SET CONSTRAINTS ALL IMMEDIATE;
+		PERFORM twtasks_internal.check_calls();
+	END $$;
+	REVOKE ALL ON FUNCTION twtasks_internal.fire_deferred FROM PUBLIC;
+	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.fire_deferred TO %I', twtasks_internal.owner());
+END $make$;
+
 -- twin: twt_check_function_of LANGUAGE plpgsql SECURITY DEFINER
 DECLARE
 	named pg_proc;
@@ -165,7 +191,7 @@ GRANT USAGE ON SCHEMA twtasks TO twtasks_caller;
 GRANT EXECUTE ON FUNCTION twtasks_internal.function_named, twtasks_internal.check_callable, twtasks_internal.check_calls, twtasks_internal.owner TO twtasks_caller;
 -- begin: in each update
 GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_caller;
-GRANT EXECUTE ON FUNCTION twtasks_internal.make_call TO twtasks_caller;
+GRANT EXECUTE ON FUNCTION twtasks_internal.make_call, twtasks_internal.make_fire_deferred TO twtasks_caller;
 SET ROLE twtasks_caller;
 SELECT twtasks_internal.make_call('call_retry', 'timestamptz', 'twtasks.task_input', 'text');
 SELECT twtasks_internal.make_call('call_stuck_rule', 'twtasks.stuck_rule', 'twtasks.task_input');
@@ -174,24 +200,8 @@ SELECT twtasks_internal.make_call('call_listener', 'twtasks.new_task', 'twtasks.
 SELECT twtasks_internal.make_call('call_on_end', 'void', 'twtasks.ended_task[]');
 SELECT twtasks_internal.make_call('call_handler', 'twtasks.task_result', 'twtasks.task_input');
 SELECT twtasks_internal.make_call('call_void_handler', 'void', 'twtasks.task_input');
-
--- Fires the deferred triggers of the transaction as twtasks_caller, and the next ones at
--- once, unless a trigger defers others again.
-DO $do$
-BEGIN
-	CREATE OR REPLACE FUNCTION twtasks_internal.fire_deferred()
-	RETURNS void
-	LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp
-	AS $$
-	BEGIN
-		SET CONSTRAINTS ALL IMMEDIATE;
-		PERFORM twtasks_internal.check_calls();
-	END $$;
-END $do$;
-REVOKE ALL ON FUNCTION twtasks_internal.fire_deferred FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION twtasks_internal.fire_deferred TO twtasks_owner;
+SELECT twtasks_internal.make_fire_deferred();
 SET ROLE twtasks_owner;
-REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call FROM twtasks_caller;
+REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call, twtasks_internal.make_fire_deferred FROM twtasks_caller;
 REVOKE CREATE ON SCHEMA twtasks_internal FROM twtasks_caller;
 -- end: in each update

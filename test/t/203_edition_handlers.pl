@@ -65,7 +65,7 @@ sub sidecar_of
 		($config{postgres} ? (postgres => $config{postgres}) : ()));
 }
 
-# What holds in both: $add adds a task and returns its id; $fault is why a handler is refused.
+# Checks that hold in both: $add adds a task and returns its id; $fault is why a handler is refused.
 sub test_handlers
 {
 	my ($node, $owner, $fault, $add) = @_;
