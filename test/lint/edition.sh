@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
-# Each function that is bound to the library has a twin in SQL, or stands in
-# sql/twins.todo, and each twin has such a function.
+# Each function that is bound to the library has a twin in SQL, and each twin has such a
+# function.
 
 . "$(dirname "$0")/lib.bash"
 
