@@ -79,7 +79,11 @@ look_again(Feed *feed, PGresult *result)
 	{
 		int			bucket = config_bucket(feed->config, name, len);
 
-		if (bucket >= 0)
+		/*
+		 * Late transactions of a bucket follow its news; the SQL edition
+		 * names further ones.
+		 */
+		if (bucket >= 0 && feed->news[bucket].is_asked)
 			feed->news[bucket].is_wanted = true;
 	}
 	for (int i = 0; i < feed->config->nbuckets; i++)

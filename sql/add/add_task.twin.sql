@@ -318,14 +318,16 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.is_plain()
 RETURNS boolean
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $$
-	SELECT NOT EXISTS (SELECT FROM twtasks.type_policy) AND NOT EXISTS (SELECT FROM twtasks.allowed_type)
-		AND NOT EXISTS (SELECT FROM twtasks.setting s WHERE s.value OPERATOR(pg_catalog.<>) s.standard)
-		AND pg_catalog.concat(pg_catalog.current_setting('twtasks.context', true), pg_catalog.current_setting('twtasks.testing', true),
+BEGIN
+	-- Not LANGUAGE sql, which plans it in each call.
+	RETURN pg_catalog.concat(pg_catalog.current_setting('twtasks.context', true), pg_catalog.current_setting('twtasks.testing', true),
 			pg_catalog.current_setting('twtasks.enabled', true), pg_catalog.current_setting('twtasks.max_payload', true),
 			pg_catalog.current_setting('twtasks.refuse_unknown_types', true)) OPERATOR(pg_catalog.=) ''
-$$;
+		AND NOT EXISTS (SELECT FROM twtasks.type_policy) AND NOT EXISTS (SELECT FROM twtasks.allowed_type)
+		AND NOT EXISTS (SELECT FROM twtasks.setting s WHERE s.value OPERATOR(pg_catalog.<>) s.standard);
+END $$;
 
 /*
  * twtasks_internal.check_key_rule(key_rule)
@@ -365,7 +367,7 @@ BEGIN
 		VALUES (added.task_id, now, now, CASE WHEN waits THEN run_after ELSE now + interval '30 minutes' END,
 			CASE WHEN waits THEN 'WAITING' ELSE 'SUBMITTED' END::twtasks.task_status, NOT waits, size, coalesce(priority, 5), role,
 			type, data, payload, context);
-		PERFORM pg_notify('twtasks', concat('default', chr(10), added.task_id, ' 0 ', coalesce(priority, 5), ' ', size, ' ',
+		PERFORM twtasks_internal.tell('default', concat(added.task_id, ' 0 ', coalesce(priority, 5), ' ', size, ' ',
 			CASE WHEN waits THEN least(extract(epoch FROM run_after) * 1000000, 9223372036854775807)::bigint ELSE 0 END, ' ', type));
 		added.version := 0;
 		added.result := 'added';

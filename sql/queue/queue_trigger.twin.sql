@@ -1,22 +1,5 @@
 -- before:
 /*
- * twtasks_internal.tell(bucket, triggers)
- *
- *		Sends triggers of a bucket at the commit, as src/commit/commit.c does: a line for
- *		each.  Too many of them for one notification say that the table is to be swept.
- *
- * Wakes		after commit all sidecars of the bucket
- */
-CREATE FUNCTION twtasks_internal.tell(bucket text, triggers text)
-RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-	SELECT pg_notify('twtasks', tell.bucket || chr(10) || CASE WHEN octet_length(triggers) < 7800 THEN triggers ELSE 'sweep' END)
-	WHERE twtasks.is_enabled()
-$$;
-
-/*
  * twtasks_internal.trigger_line(id, version, priority, size, due, type)
  *
  *		A trigger as a line of a notification: see trigger_encode().
@@ -29,6 +12,106 @@ AS $$
 	SELECT concat_ws(' ', id, version, priority, size,
 		CASE WHEN due > clock_timestamp() THEN least(extract(epoch FROM due) * 1000000, 9223372036854775807)::bigint ELSE 0 END, type)
 $$;
+
+/* A row that its transaction removes again at the commit: its trigger sends the triggers. */
+CREATE UNLOGGED TABLE twtasks_internal.news (
+	bucket	text COLLATE "C" NOT NULL	-- Bucket of the transaction's tasks
+);
+COMMENT ON TABLE twtasks_internal.news IS 'Transactions with triggers to send at their commit: see send_news()';
+
+/* Buckets whose sidecars look again after news. */
+CREATE TABLE twtasks_internal.news_lock (
+	bucket	text COLLATE "C" NOT NULL,	-- Name of the bucket
+	CONSTRAINT news_lock_pkey PRIMARY KEY (bucket)
+);
+COMMENT ON TABLE twtasks_internal.news_lock IS 'A row for each bucket: the transaction whose notification is on its way has locked it';
+
+/*
+ * twtasks_internal.tell(bucket, triggers)
+ *
+ *		Adds triggers, a line for each, to what this transaction sends at its commit.  A
+ *		setting holds them, as it rolls back with a savepoint: the place of the row in
+ *		news, then the lines.  Too many lines say that the table is to be swept.
+ *
+ * Wakes		after commit all sidecars of the bucket
+ */
+CREATE FUNCTION twtasks_internal.tell(bucket text, triggers text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+	-- A setting cannot have the name of each bucket.
+	name CONSTANT text := 'twtasks_news.b' || md5(bucket);
+	known CONSTANT text := current_setting(name, true);
+	place tid;
+BEGIN
+	IF known <> '' THEN
+		IF right(known, 6) <> chr(10) || 'sweep' THEN
+			PERFORM set_config(name, CASE WHEN octet_length(known) + octet_length(triggers) < 7800 THEN known || chr(10) || triggers
+				ELSE split_part(known, chr(10), 1) || chr(10) || 'sweep' END, true);
+		END IF;
+	ELSE
+		PERFORM set_config(name, chr(10) || triggers, true);
+		INSERT INTO twtasks_internal.news AS n (bucket) VALUES (bucket) RETURNING n.ctid INTO place;
+		IF current_setting(name) <> '' THEN
+			PERFORM set_config(name, concat(place, chr(10), triggers), true);
+		ELSE	-- After SET CONSTRAINTS the triggers are on their way by now.
+			DELETE FROM twtasks_internal.news n WHERE n.ctid = place;
+		END IF;
+	END IF;
+END $$;
+
+/*
+ * twtasks_internal.send_news()
+ *
+ *		Sends the triggers of the transaction for the bucket of the row, unless the
+ *		notification of another one is on its way: see src/commit/news.h.
+ *
+ *		lock in the edition				held by
+ *		the bucket's row of news_lock	the transaction whose notification is on its way
+ *		the table, ROW SHARE			late transactions: each that comes to read such a row
+ *
+ *		A transaction that has committed holds neither, and only the owner can take them.
+ *		The row locks only at the commit itself.  A trigger that fires before, by SET
+ *		CONSTRAINTS or in a function, sends its notification without a lock.
+ */
+CREATE FUNCTION twtasks_internal.send_news()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name CONSTANT text := 'twtasks_news.b' || md5(NEW.bucket);
+	known CONSTANT text := current_setting(name, true);
+	triggers CONSTANT text := CASE WHEN known <> '' THEN substr(known, strpos(known, chr(10)) + 1) ELSE 'sweep' END;
+	statement CONSTANT text := coalesce(left(current_query(), 200), '');
+	callers text;
+BEGIN
+	GET DIAGNOSTICS callers = PG_CONTEXT;
+	PERFORM set_config(name, '', true);
+	IF known ^@ '(' THEN
+		DELETE FROM twtasks_internal.news n WHERE n.ctid = split_part(known, chr(10), 1)::tid;
+	END IF;
+	IF statement ~* '^[[:space:]]*prepare[[:space:]]+transaction' OR NOT twtasks.is_enabled() THEN
+		RETURN NULL;	-- A prepared transaction cannot notify: a sweep finds its tasks.
+	ELSIF strpos(callers, chr(10)) = 0 AND statement !~* 'constraints'
+		-- as in src/commit/commit.c: a look finds no task that is due later
+		AND triggers <> 'sweep' AND triggers !~ '(?n)^([^ ]+ ){4}[1-9]'
+		-- ... and nobody may rely on a transaction that may still fail
+		AND current_setting('transaction_isolation') <> 'serializable' AND current_setting('lock_timeout') = '0' THEN
+		PERFORM FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket FOR UPDATE SKIP LOCKED;
+		IF NOT FOUND AND EXISTS (SELECT FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket) THEN
+			RETURN NULL;
+		END IF;
+	END IF;
+	PERFORM pg_notify('twtasks', concat(NEW.bucket, chr(10), triggers));
+	RETURN NULL;
+END $$;
+
+CREATE CONSTRAINT TRIGGER send_news AFTER INSERT ON twtasks_internal.news
+DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION twtasks_internal.send_news();
 
 -- twin: twt_queue_trigger LANGUAGE plpgsql
 BEGIN
