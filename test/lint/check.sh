@@ -52,7 +52,7 @@ hanging()
 {
 	printf '%s\n' '#!/bin/sh' "trap '' TERM" 'echo ok 1 - begins' 'tail -f /dev/null' >"$place/hangs"
 	chmod +x "$place/hangs"
-	prove -v --exec 'test/unit/tap.sh 5' "$place/hangs" 2>&1 || true
+	prove -v --exec 'test/unit/tap.sh 10' "$place/hangs" 2>&1 || true
 }
 
 # The second process has a group of its own, and its parent ends first.
@@ -68,6 +68,16 @@ broken_off()
 	kill $!
 	wait $! || echo $?
 	cat "$place/ended"
+}
+
+# The second process has a group and a session of its own.
+overdue()
+{
+	eval 'limit_of() { echo 1; }'
+	logged overdue sh -c 'setsid tail -f /dev/null & echo "test/x.sql .. "; echo "ok 1 - begins"; tail -f /dev/null' >/dev/null 2>&1 || echo "is a failure"
+	sed -n 's/^not //p' "$place/overdue.log"
+	running "TWT_CHECK_PART=$run.overdue"
+	printf '%s\n' "${summary[@]%% (*}"
 }
 
 # Logs of a test that failed, and of others
@@ -89,4 +99,5 @@ logs()
 	hanging | count | says 'a test that hangs' "$place/hangs: broke off: ok 1 - begins" '1 1 0'
 	logs | says 'the logs of a failure' '-- regress_log_1' 41 42 '-- 1_main.log' "$(seq 11 40)"
 	broken_off | says 'a signal' 143 ended
+	overdue | says 'a part that hangs' 'is a failure' 'ok 0 - did not end within 1 s' 'overdue              1 passed, 1 failed'
 } | breaches
