@@ -1,5 +1,5 @@
 -- twin: twt_call_message LANGUAGE sql
-	SELECT m.task FROM twtasks_internal.call_listener(function, message) m(task)
+	SELECT twtasks_internal.call_listener(function, message)
 
 -- after:
 SELECT twtasks_internal.make_try_call('twtasks.message[]', 'jsonb');

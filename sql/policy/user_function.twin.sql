@@ -22,17 +22,18 @@ EXCEPTION WHEN invalid_parameter_value THEN
 END $$;
 
 /*
- * twtasks_internal.make_call(name, result, args)
+ * twtasks_internal.make_call(name, purpose, result, args)
  *
  *		Makes a function of this name that calls a function of a user: the one with the
  *		name of its first argument.  twtasks_caller makes and owns it, so that the function
  *		called has rights only if it is SECURITY DEFINER, and can take no other role.
  *
  * Parameters
+ *		purpose			what a function is named for, in messages
  *		result			type of the result
  *		args			types of the arguments
  */
-CREATE FUNCTION twtasks_internal.make_call(name text, result text, VARIADIC args text[])
+CREATE FUNCTION twtasks_internal.make_call(name text, purpose text, result text, VARIADIC args text[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -41,8 +42,7 @@ DECLARE
 	arguments CONSTANT text := (SELECT string_agg(format('a%s %s', u.n, u.type), ', ') FROM unnest(args) WITH ORDINALITY u(type, n));
 	places CONSTANT text := (SELECT string_agg(format('$%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
 	names CONSTANT text := (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
-	not_void CONSTANT boolean := result <> 'void';
-	is_row CONSTANT boolean := EXISTS (SELECT FROM pg_type t WHERE t.oid = result::regtype AND t.typtype = 'c');
+	not_void CONSTANT boolean := result <> 'void';		-- an array keeps a row that is null apart from one of nulls
 BEGIN
 	EXECUTE format($declaration$
 		CREATE OR REPLACE FUNCTION twtasks_internal.%I(function text, %s)
@@ -51,15 +51,15 @@ BEGIN
 		SET search_path = pg_catalog, pg_temp
 		AS $body$
 		DECLARE
-			%s
+			answers %s[];
 		BEGIN
-			PERFORM twtasks_internal.check_callable(p) FROM pg_proc p WHERE p.oid = twtasks_internal.function_named(function, %L);
+			PERFORM twtasks_internal.check_callable(twtasks_internal.require_function(function, %L, %L, %L));
 			EXECUTE format(%L, function) %s USING %s;
 			PERFORM twtasks_internal.check_calls();
 			%s
-		END $body$ $declaration$, name, arguments, result, CASE WHEN not_void THEN 'answer ' || result || ';' END, args::regtype[],
-		CASE WHEN is_row THEN 'SELECT r.* FROM %s(' || places || ') r' ELSE 'SELECT %s(' || places || ')' END,
-		CASE WHEN not_void THEN 'INTO answer' END, names, CASE WHEN not_void THEN 'RETURN answer;' END);
+		END $body$ $declaration$, name, arguments, result, CASE WHEN not_void THEN result ELSE 'text' END, purpose, args::regtype[], result::regtype,
+		CASE WHEN not_void THEN 'SELECT ARRAY[%s(' || places || ')]' ELSE 'SELECT %s(' || places || ')' END,
+		CASE WHEN not_void THEN 'INTO answers' END, names, CASE WHEN not_void THEN 'RETURN answers[1];' END);
 	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I FROM PUBLIC', name);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO %I', name, twtasks_internal.owner());
 END $make$;
@@ -93,7 +93,6 @@ END $make$;
 -- twin: twt_check_function_of LANGUAGE plpgsql SECURITY DEFINER
 DECLARE
 	named pg_proc;
-	types CONSTANT text := (SELECT string_agg(a::text, ', ') FROM unnest(args) a);
 BEGIN
 	IF purpose IS NULL OR args IS NULL OR result IS NULL THEN
 		RAISE EXCEPTION 'argument % of a function''s call is null', CASE WHEN purpose IS NULL THEN 1 WHEN args IS NULL THEN 3 ELSE 4 END
@@ -101,14 +100,8 @@ BEGIN
 	ELSIF check_function.function IS NULL THEN
 		RETURN;
 	END IF;
-	SELECT p.* INTO named FROM pg_proc p
-	WHERE p.oid = twtasks_internal.function_named(check_function.function, args)
-	  AND p.prorettype = check_function.result AND NOT p.proretset;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION 'function "%" for % does not exist', check_function.function, purpose
-			USING ERRCODE = 'undefined_function',
-				HINT = format('It must be %s(%s) returns %s, with its schema in the name.', check_function.function, types, result);
-	ELSIF NOT has_function_privilege(twtasks_internal.caller(), named.oid, 'EXECUTE') THEN
+	named := twtasks_internal.require_function(check_function.function, purpose, args, result);
+	IF NOT has_function_privilege(twtasks_internal.caller(), named.oid, 'EXECUTE') THEN
 		RAISE EXCEPTION 'permission denied for function "%"', check_function.function
 			USING ERRCODE = 'insufficient_privilege';
 	ELSIF NOT coalesce((SELECT substr(c, 13) ~ '(^|[, ])"?pg_temp"? *$' FROM unnest(named.proconfig) c WHERE c ^@ 'search_path='), false) THEN
@@ -123,6 +116,34 @@ END
 -- instead of twt_call_function:
 
 -- after:
+/*
+ * twtasks_internal.require_function(function, purpose, args, result)
+ *
+ *		The function that has this name, with its schema, these types and this result.
+ *
+ * Errors
+ *		42883			there is none
+ */
+CREATE FUNCTION twtasks_internal.require_function(function text, purpose text, args regtype[], result regtype)
+RETURNS pg_proc
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	named pg_proc;
+BEGIN
+	SELECT p.* INTO named FROM pg_proc p
+	WHERE p.oid = twtasks_internal.function_named(require_function.function, args)
+	  AND p.prorettype = require_function.result AND NOT p.proretset;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'function "%" for % does not exist', require_function.function, purpose
+			USING ERRCODE = 'undefined_function',
+				HINT = format('It must be %s(%s) returns %s, with its schema in the name.', require_function.function,
+					(SELECT string_agg(a::text, ', ') FROM unnest(args) a), result);
+	END IF;
+	RETURN named;
+END $$;
+
 /*
  * twtasks_internal.check_callable(function)
  *
@@ -188,18 +209,18 @@ BEGIN
 END $$;
 
 GRANT USAGE ON SCHEMA twtasks TO twtasks_caller;
-GRANT EXECUTE ON FUNCTION twtasks_internal.function_named, twtasks_internal.check_callable, twtasks_internal.check_calls, twtasks_internal.owner TO twtasks_caller;
+GRANT EXECUTE ON FUNCTION twtasks_internal.function_named, twtasks_internal.require_function, twtasks_internal.check_callable, twtasks_internal.check_calls, twtasks_internal.owner TO twtasks_caller;
 -- begin: in each update
 GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_caller;
 GRANT EXECUTE ON FUNCTION twtasks_internal.make_call, twtasks_internal.make_fire_deferred TO twtasks_caller;
 SET ROLE twtasks_caller;
-SELECT twtasks_internal.make_call('call_retry', 'timestamptz', 'twtasks.task_input', 'text');
-SELECT twtasks_internal.make_call('call_stuck_rule', 'twtasks.stuck_rule', 'twtasks.task_input');
-SELECT twtasks_internal.make_call('call_intercept', 'twtasks.new_task', 'twtasks.new_task');
-SELECT twtasks_internal.make_call('call_listener', 'twtasks.new_task', 'twtasks.message');
-SELECT twtasks_internal.make_call('call_on_end', 'void', 'twtasks.ended_task[]');
-SELECT twtasks_internal.make_call('call_handler', 'twtasks.task_result', 'twtasks.task_input');
-SELECT twtasks_internal.make_call('call_void_handler', 'void', 'twtasks.task_input');
+SELECT twtasks_internal.make_call('call_retry', 'retry_function', 'timestamptz', 'twtasks.task_input', 'text');
+SELECT twtasks_internal.make_call('call_stuck_rule', 'stuck_function', 'twtasks.stuck_rule', 'twtasks.task_input');
+SELECT twtasks_internal.make_call('call_intercept', 'intercept', 'twtasks.new_task', 'twtasks.new_task');
+SELECT twtasks_internal.make_call('call_listener', 'take_messages', 'twtasks.new_task', 'twtasks.message');
+SELECT twtasks_internal.make_call('call_on_end', 'on_end', 'void', 'twtasks.ended_task[]');
+SELECT twtasks_internal.make_call('call_handler', 'a handler', 'twtasks.task_result', 'twtasks.task_input');
+SELECT twtasks_internal.make_call('call_void_handler', 'a handler', 'void', 'twtasks.task_input');
 SELECT twtasks_internal.make_fire_deferred();
 SET ROLE twtasks_owner;
 REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call, twtasks_internal.make_fire_deferred FROM twtasks_caller;

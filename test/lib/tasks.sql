@@ -5,6 +5,9 @@
 -- Included by the tests; all of it is in pg_temp and goes with the session.
 --
 
+-- Whether it is the SQL edition, which cannot do all that the library does.
+SELECT (twtasks.edition()).edition = 'sql' AS is_sql \gset
+
 -- The buckets that they use.
 DO $$
 BEGIN

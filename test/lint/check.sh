@@ -40,6 +40,7 @@ permitted()
 	local root=$place file reason
 
 	mkdir -p "$root/test"
+	printf '%s\n' 'four.pl	another reason	3' >"$root/test/edition-misses"
 	printf '%b\n' '# one.pl\ta comment' 'one*.pl\ta reason' 'one.pl\t* is away' 'two.pl' 'three.pl\ta reason\tWITH_THREE=no' >"$root/test/allowed-skips"
 	for file in one.pl one_more.pl two.pl three.pl four.pl; do
 		for reason in '' 'a reason' 'another reason' 'a reason that goes on' 'PyPI is away'; do
@@ -94,8 +95,8 @@ logs()
 
 {
 	skips | count | says skips 'test/t/1.pl\tnot built' 'test/t/2.pl\tnot installed' 'test/t/2.pl\tnot there' '1 0 3'
-	permitted | says 'allowed skips' 'one.pl: a reason' 'one.pl: PyPI is away' 'one_more.pl: a reason'
-	WITH_THREE=no permitted | says 'allowed skips of a build' 'one.pl: a reason' 'one.pl: PyPI is away' 'one_more.pl: a reason' 'three.pl: a reason'
+	permitted | says 'allowed skips' 'one.pl: a reason' 'one.pl: PyPI is away' 'one_more.pl: a reason' 'four.pl: another reason'
+	WITH_THREE=no permitted | says 'allowed skips of a build' 'one.pl: a reason' 'one.pl: PyPI is away' 'one_more.pl: a reason' 'three.pl: a reason' 'four.pl: another reason'
 	hanging | count | says 'a test that hangs' "$place/hangs: broke off: ok 1 - begins" '1 1 0'
 	logs | says 'the logs of a failure' '-- regress_log_1' 41 42 '-- 1_main.log' "$(seq 11 40)"
 	broken_off | says 'a signal' 143 ended

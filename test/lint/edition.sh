@@ -1,8 +1,26 @@
 #!/usr/bin/env bash
 #
 # Each function that is bound to the library has a twin in SQL, and each twin has such a
-# function.
+# function.  test/edition-misses names each check that a test of pgTAP skips there: with its
+# reason and how many, at most 40 in all.
 
 . "$(dirname "$0")/lib.bash"
 
-scripts/edition 2>&1 >/dev/null | breaches
+# skipped -- by file and reason, as the list has it
+skipped()
+{
+	grep -o "^SELECT skip('[^']*', [0-9]*)" test/pgtap/*.sql |
+		sed -E "s/^([^:]*):SELECT skip\('(.*)', ([0-9]+)\)$/\1\t\2\t\3/" |
+		awk -F '\t' '{ n[$1 "\t" $2] += $3 } END { for (miss in n) print miss "\t" n[miss] }' | LC_ALL=C sort
+}
+
+listed()
+{
+	awk -F '\t' '!/^#/ && NF == 3' test/edition-misses | LC_ALL=C sort
+}
+
+{
+	scripts/edition 2>&1 >/dev/null
+	diff <(listed) <(skipped) | sed -nE 's,^([<>]) ([^\t]*),\2:1: \1,p' | tr '\t' ' '
+	[ "$(listed | awk -F '\t' '{ n += $3 } END { print n + 0 }')" -le 40 ] || echo 'test/edition-misses:1: more than 40 checks'
+} | breaches

@@ -64,7 +64,7 @@ SELECT throws_ok($$SELECT * FROM twtasks.change_tasks('reopen', 'A', 'test')$$, 
 -- A dry run is the change itself, taken back.
 CREATE SCHEMA theirs;
 GRANT USAGE ON SCHEMA theirs TO PUBLIC;
-CREATE FUNCTION theirs.refuse(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN RAISE 'no'; END $$;
+CREATE FUNCTION theirs.refuse(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ BEGIN RAISE 'no'; END $$;
 SELECT twtasks.configure_type('C', on_end => 'theirs.refuse') \g /dev/null
 SELECT twtasks.add_task('C', task_id => pg_temp.id(50), run_after => now() + interval '1 hour'), pg_temp.task_in('PROCESSING', pg_temp.id(51)) \g /dev/null
 SELECT is(pg_temp.shown($$'cancel', 'C', dry_run => true$$), '50:would_change:ERROR', 'a dry run knows what a function of on_end would refuse');

@@ -17,9 +17,10 @@ GRANT INSERT ON called TO regress_duty, twtasks_owner;
 CREATE FUNCTION pg_temp.make_duty(name text, body text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('CREATE FUNCTION twtasks_internal.%I() RETURNS bigint LANGUAGE plpgsql
-		SET search_path = public, pg_temp AS %L', name, body);
+		SECURITY DEFINER SET search_path = public, pg_temp AS %L', name, body);
 	EXECUTE format('ALTER FUNCTION twtasks_internal.%I() OWNER TO regress_duty', name);
 	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I() FROM PUBLIC', name);
+	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I() TO twtasks_owner', name);
 END $$;
 GRANT CREATE ON SCHEMA twtasks_internal TO regress_duty;
 
@@ -42,11 +43,15 @@ SELECT is(twtasks_internal.run_duties(), 3000::bigint, 'a duty that fails is cal
 SELECT is((SELECT array_agg(duty ORDER BY duty) FROM called), '{b,c}', 'it leaves nothing behind, and does not stop others');
 
 TRUNCATE called;
+\if :is_sql
+SELECT skip('the SQL edition limits no time of a function', 2);
+\else
 SELECT pg_temp.make_duty('duty_slow', 'BEGIN LOOP PERFORM 1; END LOOP; END');
 SET twtasks.function_timeout = '50ms';
 SELECT is(twtasks_internal.run_duties(), 3000::bigint, 'a duty that takes too long is ended');
 SELECT is((SELECT array_agg(duty ORDER BY duty) FROM called), '{b,c}', 'and does not stop others');
 RESET twtasks.function_timeout;
+\endif
 RESET client_min_messages;
 SELECT is((SELECT count(*) FROM pg_proc p WHERE p.proname ^@ 'duty_' AND p.pronamespace = 'twtasks'::regnamespace), 0::bigint,
 	'the product itself has no duty of this kind');

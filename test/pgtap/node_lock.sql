@@ -6,6 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(10);
 CREATE SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
 
 CREATE FUNCTION app.unlock_all() RETURNS void LANGUAGE plpgsql
 AS $$
@@ -14,7 +15,7 @@ BEGIN
 	PERFORM pg_advisory_unlock_all();
 END $$;
 CREATE FUNCTION app.intercept(task twtasks.new_task) RETURNS twtasks.new_task
-LANGUAGE plpgsql SET search_path = app, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp
 AS $$
 BEGIN
 	PERFORM unlock_all();
@@ -24,7 +25,7 @@ BEGIN
 	RETURN task;
 END $$;
 CREATE FUNCTION app.delay(task twtasks.task_input, message text) RETURNS timestamptz
-LANGUAGE plpgsql SET search_path = app, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp
 AS $$
 BEGIN
 	PERFORM unlock_all();
@@ -34,7 +35,7 @@ BEGIN
 	RETURN clock_timestamp();
 END $$;
 CREATE FUNCTION app.rule(task twtasks.task_input) RETURNS twtasks.stuck_rule
-LANGUAGE plpgsql SET search_path = app, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp
 AS $$ BEGIN PERFORM unlock_all(); RETURN 'error'; END $$;
 SELECT twtasks.configure_type('T', intercept => 'app.intercept', retry_function => 'app.delay', stuck_function => 'app.rule') \g /dev/null
 

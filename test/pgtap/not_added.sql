@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 SELECT plan(11);
 
-CREATE FUNCTION public.regress_same_key(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION public.regress_same_key(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	task.key := 'same';
 	RETURN task;

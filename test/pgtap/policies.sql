@@ -149,8 +149,9 @@ SELECT twtasks.configure_type(pattern, nodes => nodes) FROM (VALUES
 SELECT is((SELECT array_agg(name ORDER BY name) FROM twtasks_internal.read_policies('node-1') WHERE kind = 'policy' AND NOT runs_here), '{N|B,N|D,N|E|F,N|G*}'::text[], 'a node reads which types it does not run');
 DELETE FROM twtasks.type_policy;
 CREATE SCHEMA app;
-CREATE FUNCTION app.retry(task twtasks.task_input, error text) RETURNS timestamptz LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT now()';
-CREATE FUNCTION app.stuck(task twtasks.task_input) RETURNS twtasks.stuck_rule LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$SELECT 'retry'::twtasks.stuck_rule$$;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+CREATE FUNCTION app.retry(task twtasks.task_input, error text) RETURNS timestamptz LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 'SELECT now()';
+CREATE FUNCTION app.stuck(task twtasks.task_input) RETURNS twtasks.stuck_rule LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$SELECT 'retry'::twtasks.stuck_rule$$;
 SELECT twtasks.configure_type('*', retry => '{"delays": ["1s", "2s"]}', timeout => '1min', aging => '10min', stuck => 'ignore', stuck_function => 'app.stuck') \g /dev/null
 SELECT twtasks.configure_type('A*', retry_function => 'app.retry', timeout => '2s') \g /dev/null
 SELECT twtasks.configure_type('A|B*', retry_function => 'none', stuck_function => 'none', aging => '0', nodes => '{node-2}') \g /dev/null

@@ -110,6 +110,9 @@ BEGIN
 EXCEPTION WHEN SQLSTATE 'P0099' THEN
 	RETURN SQLERRM;
 END $$;
+\if :is_sql
+SELECT skip('the SQL edition writes by statements, which fire all of these', 7);
+\else
 SELECT is(pg_temp.refusal('CREATE TRIGGER x BEFORE UPDATE ON twtasks.task FOR EACH ROW EXECUTE FUNCTION pg_temp.log_change()'),
 	'cannot write to table "task": trigger "x" cannot be fired', 'a BEFORE trigger stops the write');
 SELECT is(pg_temp.refusal('CREATE TRIGGER x AFTER UPDATE OF status ON twtasks.task FOR EACH ROW EXECUTE FUNCTION pg_temp.log_change()'),
@@ -124,6 +127,7 @@ SELECT is(pg_temp.refusal('ALTER TABLE twtasks.task ADD CONSTRAINT x CHECK (trie
 	'cannot write to table "task": it has a check constraint', 'a check constraint stops the write');
 SELECT is(pg_temp.refusal('ALTER TABLE twtasks.task ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY'),
 	'cannot write to table "task": it has a forced row security', 'forced row security stops the write');
+\endif
 SELECT is(pg_temp.refusal('CREATE TRIGGER x BEFORE UPDATE ON twtasks.task FOR EACH ROW EXECUTE FUNCTION pg_temp.log_change();
 	ALTER TABLE twtasks.task DISABLE TRIGGER x'), 'accepted', 'a disabled trigger does not stop the write');
 SELECT is(pg_temp.refusal('CREATE TRIGGER x AFTER TRUNCATE ON twtasks.task EXECUTE FUNCTION pg_temp.log_change()'), 'accepted', 'a TRUNCATE trigger does not stop the write');

@@ -78,7 +78,8 @@ SELECT is(pg_temp.unknown(), NULL, '... and is known all the same');
 
 -- ---- What else could hide one ----
 CREATE SCHEMA app;
-CREATE FUNCTION app.refuses(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+CREATE FUNCTION app.refuses(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN RAISE EXCEPTION 'not in the books'; END $$;
 SELECT twtasks.configure_type('TEST', on_end => 'app.refuses') \g /dev/null
 SELECT pg_temp.lose(11), pg_temp.lose(12, 'fail') \g /dev/null
@@ -93,9 +94,8 @@ SELECT is((SELECT count(*) FROM twtasks.unknown_outcomes u JOIN twtasks.tasks t 
 
 -- ---- Confirmed ----
 CREATE TABLE app.heard (task twtasks.ended_task);
-CREATE FUNCTION app.hears(tasks twtasks.ended_task[]) RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION app.hears(tasks twtasks.ended_task[]) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ INSERT INTO app.heard SELECT t FROM unnest(tasks) t $$;
-GRANT USAGE ON SCHEMA app TO PUBLIC;
 GRANT INSERT ON app.heard TO PUBLIC;
 SELECT is((SELECT concat_ws(' ', t.status, t.version, t.message, coalesce(t.error, '-')) FROM twtasks.tasks t WHERE t.id = pg_temp.id(1)), 'DONE 3 it is paid -',
 	'a confirmed task is DONE, and the reason is its message');

@@ -157,11 +157,11 @@ ROLLBACK TO schedules;
 
 -- Duties that stand still.
 SAVEPOINT duties;
-CREATE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN ASSERT false, 'out of order'; END $$;
+CREATE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ BEGIN ASSERT false, 'out of order'; END $$;
 SET client_min_messages = error;
 SELECT twtasks_internal.run_duties() \g /dev/null
 SELECT is(pg_temp.warned(), 'duty fails: twtasks_internal.duty_a: out of order', 'a duty that fails is a warning');
-CREATE OR REPLACE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT 3000::bigint';
+CREATE OR REPLACE FUNCTION twtasks_internal.duty_a() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS 'SELECT 3000::bigint';
 SELECT twtasks_internal.run_duties() \g /dev/null
 SELECT is(pg_temp.warned(), NULL, 'the warning ends when the duty is done');
 UPDATE twtasks.duty SET called = called - interval '91 s';
@@ -207,7 +207,7 @@ SELECT is(pg_temp.warned(), NULL, 'the warnings end with their cause');
 ROLLBACK TO history;
 
 -- Warnings of other extensions.
-CREATE FUNCTION twtasks_internal.warn_a(most integer) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN ASSERT false, 'out of order'; END $$;
+CREATE FUNCTION twtasks_internal.warn_a(most integer) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ BEGIN ASSERT false, 'out of order'; END $$;
 CREATE FUNCTION twtasks_internal.warn_b(most integer) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT jsonb_build_array(jsonb_build_object('warning', 'worn', 'detail', most || ' tyres', 'hint', 'change them')) $$;
 CREATE FUNCTION twtasks_internal.warn_c(most integer) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp AS 'SELECT NULL::jsonb';
