@@ -54,7 +54,7 @@ workers: lib
 version:
 	@$(MAKE) --no-print-directory -s $(EXTENSION_MK) src/common/version.h
 
-sql: ## writes the SQL edition, for servers without our library, as one file for psql; not finished
+sql: ## writes the SQL edition, for servers without our library, as one file for psql
 	@scripts/edition >twtasks.sql.tmp && mv twtasks.sql.tmp twtasks.sql
 
 .PHONY: sql install-extension install-programs packages check-packages check-containers

@@ -32,10 +32,10 @@ SET LOCAL lock_timeout = '30s';
 SELECT set_config('role', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'twtasks_internal'), true) AS ignored \gset
 
 /*
- * Left out: constants, settings and versions of an edition, and what is true only while a
- * sidecar runs.
+ * Left out: constants, settings, all that an edition has for itself in twtasks_internal, and
+ * what is true only while a sidecar runs.
  */
-\set tables 'SELECT c.oid, c.oid::regclass AS name, (SELECT string_agg(quote_ident(a.attname), $$, $$ ORDER BY a.attname COLLATE "C") FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = $$$$) AS columns FROM pg_class c WHERE c.relnamespace IN ($$twtasks$$::regnamespace, $$twtasks_internal$$::regnamespace) AND c.relkind IN ($$r$$, $$p$$) AND c.relpersistence = $$p$$ AND NOT c.relispartition AND c.relname <> ALL ($${transition,kind_rule,setting,installed,lock,cleaning,duty,flow,monitor_look,monitor_metric,monitor_type,refused_node,slot_use,task_progress,test_clock}$$)'
+\set tables 'SELECT c.oid, c.oid::regclass AS name, (SELECT string_agg(quote_ident(a.attname), $$, $$ ORDER BY a.attname COLLATE "C") FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = $$$$) AS columns FROM pg_class c WHERE c.relnamespace = $$twtasks$$::regnamespace AND c.relkind IN ($$r$$, $$p$$) AND c.relpersistence = $$p$$ AND NOT c.relispartition AND c.relname <> ALL ($${transition,setting,cleaning,duty,flow,monitor_look,monitor_metric,monitor_type,refused_node,slot_use,task_progress,test_clock}$$)'
 
 SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t.name) FROM (:tables) t ORDER BY t.oid \gexec
 
@@ -117,7 +117,7 @@ CROSS JOIN LATERAL (VALUES
 ORDER BY t.oid, s.number \gexec
 SELECT format('SELECT format(''SELECT setval(%%L, %%s, %%L) AS ignored \gset'', %L, last_value, is_called) FROM %s', s.oid::regclass, s.oid::regclass)
 FROM pg_class s
-WHERE s.relkind = 'S' AND s.relnamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) ORDER BY s.oid \gexec
+WHERE s.relkind = 'S' AND s.relnamespace = 'twtasks'::regnamespace ORDER BY s.oid \gexec
 SELECT $tail$SELECT format('ALTER TABLE %s ENABLE TRIGGER %I', g.tgrelid::regclass, g.tgname)
 FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
 WHERE NOT g.tgisinternal AND g.tgenabled = 'D' AND g.tgparentid = 0 AND c.relkind IN ('r', 'p')
