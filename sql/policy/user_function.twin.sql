@@ -12,11 +12,14 @@ RETURNS regprocedure
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	names text[];
 BEGIN
+	names := parse_ident(function_named.function);
 	RETURN (
-		SELECT p.oid FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-		WHERE parse_ident(function_named.function) = ARRAY[n.nspname, p.proname]::text[]
-		  AND array_to_string(p.proargtypes::oid[], ' ') = array_to_string(args::oid[], ' ') AND p.prokind = 'f');
+		SELECT p.oid FROM pg_proc p
+		WHERE p.proname = names[2] AND p.pronamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = names[1])
+		  AND p.proargtypes = array_to_string(args::oid[], ' ')::oidvector AND p.prokind = 'f' AND cardinality(names) = 2);
 EXCEPTION WHEN invalid_parameter_value THEN
 	RETURN NULL;	-- no name
 END $$;
@@ -69,7 +72,7 @@ END $make$;
  *
  *		Makes fire_deferred(), of twtasks_caller too: it fires the deferred triggers of the
  *		transaction as that role, and the next ones at once, unless a trigger defers others
- *		again.
+ *		again.  A trigger could change our functions as that role: check_calls() follows.
  */
 CREATE FUNCTION twtasks_internal.make_fire_deferred()
 RETURNS void
@@ -84,7 +87,6 @@ BEGIN
 	AS $$
 	BEGIN
 		SET CONSTRAINTS ALL IMMEDIATE;
-		PERFORM twtasks_internal.check_calls();
 	END $$;
 	REVOKE ALL ON FUNCTION twtasks_internal.fire_deferred FROM PUBLIC;
 	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.fire_deferred TO %I', twtasks_internal.owner());

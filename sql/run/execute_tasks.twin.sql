@@ -100,7 +100,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.answer_of(function, input)
+ * twtasks_internal.answer_of(function, is_void, input)
  *
  *		Calls a handler.  Its deferred triggers fire as the role that calls it, which has
  *		no rights: at the commit they would have the sidecar's.
@@ -108,7 +108,7 @@ END $$;
  * Returns
  *		NULL: it returns none
  */
-CREATE FUNCTION twtasks_internal.answer_of(function text, input twtasks.task_input)
+CREATE FUNCTION twtasks_internal.answer_of(function text, is_void boolean, input twtasks.task_input)
 RETURNS twtasks.task_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -117,13 +117,12 @@ DECLARE
 	answer twtasks.task_result;
 BEGIN
 	PERFORM twtasks_internal.fire_deferred();
-	IF EXISTS (SELECT FROM pg_proc p WHERE p.oid = twtasks_internal.function_named(answer_of.function, '{twtasks.task_input}')
-			   AND p.prorettype = 'void'::regtype) THEN
+	IF is_void THEN
 		PERFORM twtasks_internal.call_void_handler(function, input);
 	ELSE
 		answer := twtasks_internal.call_handler(function, input);
 	END IF;
-	PERFORM twtasks_internal.fire_deferred();
+	PERFORM twtasks_internal.fire_deferred(), twtasks_internal.check_calls();
 	RETURN answer;
 END $$;
 
@@ -142,7 +141,7 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.confined_answer(function, input)
+ * twtasks_internal.confined_answer(function, is_void, input)
  *
  *		Calls a handler, and undoes what it left in the session: settings that the sidecar
  *		has made, and temporary objects, unless there were some before.
@@ -155,7 +154,8 @@ $$;
  *		0A000			another handler calls it
  *		57014			the handler went on after statement_timeout had cancelled it
  */
-CREATE FUNCTION twtasks_internal.confined_answer(function text, input twtasks.task_input, OUT answer twtasks.task_result, OUT outcome jsonb)
+CREATE FUNCTION twtasks_internal.confined_answer(
+	function text, is_void boolean, input twtasks.task_input, OUT answer twtasks.task_result, OUT outcome jsonb)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -163,7 +163,7 @@ AS $$
 DECLARE
 	names CONSTANT text[] := '{search_path,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,default_transaction_isolation,
 		default_transaction_read_only,default_transaction_deferrable,client_min_messages,synchronous_commit,jit}';
-	settings CONSTANT text[] := ARRAY(SELECT current_setting(u.name) FROM unnest(names) WITH ORDINALITY u(name, n) ORDER BY u.n);
+	settings CONSTANT text[] := ARRAY(SELECT current_setting(u) FROM unnest(names) u);
 	context CONSTANT text := coalesce(current_setting('twtasks.context', true), '');
 	had_temporary CONSTANT boolean := twtasks_internal.has_temporary();
 	timeout CONSTANT interval := current_setting('statement_timeout');
@@ -174,11 +174,14 @@ BEGIN
 	-- set_outcome() replaces it; tasks that the handler adds carry the context of its own.
 	PERFORM set_config('twtasks_handler.outcome', 'null', true),
 		set_config('twtasks.context', CASE WHEN jsonb_typeof(input.context) = 'object' THEN input.context::text ELSE '' END, true);
-	answer := twtasks_internal.answer_of(function, input);
+	answer := twtasks_internal.answer_of(function, is_void, input);
 	outcome := nullif(current_setting('twtasks_handler.outcome'), 'null')::jsonb;
 	PERFORM twtasks_internal.check_outcome(outcome);
-	PERFORM set_config('twtasks_handler.outcome', '', true), set_config('twtasks.context', context, true);
-	PERFORM set_config(u.name, u.value, false) FROM unnest(names, settings) u(name, value) WHERE current_setting(u.name) <> u.value;
+	-- Also what the handler has set for the session.
+	PERFORM set_config('twtasks_handler.outcome', '', false), set_config('twtasks.context', context, true);
+	IF settings <> ARRAY(SELECT current_setting(u) FROM unnest(names) u) THEN
+		PERFORM set_config(u.name, u.value, false) FROM unnest(names, settings) u(name, value) WHERE current_setting(u.name) <> u.value;
+	END IF;
 	IF NOT had_temporary AND twtasks_internal.has_temporary() THEN
 		DISCARD TEMP;
 	END IF;
@@ -209,18 +212,21 @@ DECLARE
 	now twtasks.task;
 BEGIN
 	SELECT c.answer, c.outcome INTO called
-	FROM twtasks_internal.confined_answer(function, twtasks_internal.task_input(task.id, task.version, task.type, task.sub_type,
+	FROM twtasks_internal.confined_answer(function, task.is_void, twtasks_internal.task_input(task.id, task.version, task.type, task.sub_type,
 		task.bucket, task.priority, task.tries, task.grabbed, task.data, task.payload, task.context, task.key)) c;
 	try.result := coalesce((called.answer).result, 'done');
 	try.delay_ms := trunc(extract(epoch FROM (called.answer).delay) * 1000);
 	try.message := (called.answer).message;
 	try.outcome := called.outcome;
 	try.retry := coalesce(retry, '{}');
-	PERFORM twtasks_internal.check_tries(ARRAY[try.result], '{}', '{}');
-	SELECT t.* INTO now FROM twtasks.task t WHERE t.id = task.id AND t.ctid = task.place;
+	IF try.result <> 'done' THEN
+		PERFORM twtasks_internal.check_tries(ARRAY[try.result], '{}', '{}');
+	END IF;
+	PERFORM FROM twtasks.task t WHERE t.id = task.id AND t.ctid = task.place;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'task was changed by its own handler' USING ERRCODE = 'object_not_in_prerequisite_state';
 	ELSIF try.result IN ('retry', 'repeat') THEN
+		SELECT t.* INTO now FROM twtasks.task t WHERE t.id = task.id;
 		try := twtasks_internal.judged(try, now, true, 'infinity');
 	ELSIF try.result = 'cancelled' AND NOT EXISTS (SELECT FROM twtasks.cancel_requests c WHERE c.id = task.id) THEN
 		RAISE EXCEPTION 'handler cancelled it without being asked' USING ERRCODE = 'invalid_parameter_value';
@@ -235,7 +241,9 @@ END $$;
  *		must undo the handler's work too, so it runs there.
  *
  * Parameters
- *		task			as grab_tasks() returns it, and won: how many there are
+ *		task			as grab_tasks() returns it, and its number; won: how many there are; may_call:
+ *						whether types have functions of on_end; is_void: whether the handler
+ *						returns nothing
  *
  * Errors
  *		40P01, 40001	locks or snapshots of other tasks may have caused them; alone, this task
@@ -262,7 +270,7 @@ BEGIN
 	made.wait_us := CASE WHEN task.runnable IS NOT NULL THEN greatest(extract(epoch FROM task.grabbed - task.runnable) * 1000000, 0) END;
 	done := made;
 	done.try := twtasks_internal.tried(made, function, task, retry);
-	IF (SELECT nullif(p.on_end, 'none') FROM twtasks.policy_of(task.type) p) IS NOT NULL THEN
+	IF task.may_call AND (SELECT nullif(p.on_end, 'none') FROM twtasks.policy_of(task.type) p) IS NOT NULL THEN
 		SELECT count(*), min(e.status) INTO n, done.status
 		FROM twtasks_internal.run_ends(ARRAY[done.try], incarnation, token, false, true) e;
 		IF n = 0 THEN
@@ -335,18 +343,23 @@ END
 DECLARE
 	executions twtasks_internal.execution[] := '{}';
 	task record;
+	handler oid;
+	is_void boolean;
+	may_call boolean;
 	ends twtasks_internal.ended_try[];
 	tries twtasks_internal.try[];
 BEGIN
 	IF incarnation IS NULL OR token IS NULL THEN
 		RAISE EXCEPTION 'incarnation and token must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	PERFORM twtasks_internal.find_handler(execute_tasks.function, execute_tasks.role);
+	handler := twtasks_internal.find_handler(execute_tasks.function, execute_tasks.role);
+	is_void := (SELECT p.prorettype = 'void'::regtype FROM pg_proc p WHERE p.oid = handler);
+	may_call := EXISTS (SELECT FROM twtasks.type_policy p WHERE p.options ? 'on_end');
 	PERFORM twtasks_internal.require(u.name, u.is_null)
 	FROM unnest('{ids,versions,timeouts_ms,stuck,types,buckets}'::text[], ARRAY[ids IS NULL, versions IS NULL, timeouts_ms IS NULL,
 			stuck IS NULL, types IS NULL, buckets IS NULL]) WITH ORDINALITY u(name, is_null, n) ORDER BY u.n;
 	FOR task IN
-		SELECT g.*, row_number() OVER () AS number, count(g.version) OVER () AS won
+		SELECT g.*, row_number() OVER () AS number, count(g.version) OVER () AS won, may_call, is_void
 		FROM (SELECT f.* FROM twtasks_internal.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets,
 					  true, coalesce(places, '{}')) f WHERE execute_tasks.grabbed IS NOT TRUE
 			  UNION ALL
