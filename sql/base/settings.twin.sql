@@ -32,7 +32,8 @@ AS $$
 DECLARE
 	own CONSTANT text := current_setting('twtasks.' || name, true);
 BEGIN
-	IF own <> '' AND pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER') THEN
+	-- Null would be asked for the owner, too.
+	IF coalesce(own, '') <> '' AND pg_has_role(session_user, twtasks_internal.owner(), 'MEMBER') THEN
 		RETURN own;
 	END IF;
 	RETURN (SELECT s.value FROM twtasks.setting s WHERE s.name = setting.name);
@@ -46,23 +47,29 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.duration(name text)
 RETURNS interval
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT (s.value || CASE WHEN s.value ~ '^[0-9]+$' THEN CASE name WHEN 'function_timeout' THEN 'ms' ELSE 'min' END ELSE '' END)::interval
-	FROM twtasks_internal.setting(name) s(value)
-$$;
+DECLARE
+	value CONSTANT text := twtasks_internal.setting(name);
+BEGIN
+	RETURN value || CASE WHEN value ~ '^[0-9]+$' THEN CASE name WHEN 'function_timeout' THEN 'ms' ELSE 'min' END ELSE '' END;
+END $$;
 
 -- twin: twt_is_enabled LANGUAGE plpgsql
 BEGIN
 	RETURN twtasks_internal.setting('enabled')::boolean;
 END
 
--- twin: twt_keep_finished_interval LANGUAGE sql
-	SELECT twtasks_internal.duration('keep_finished')
+-- twin: twt_keep_finished_interval LANGUAGE plpgsql
+BEGIN
+	RETURN twtasks_internal.duration('keep_finished');
+END
 
--- twin: twt_keep_attempts_interval LANGUAGE sql
-	SELECT twtasks_internal.duration('keep_attempts')
+-- twin: twt_keep_attempts_interval LANGUAGE plpgsql
+BEGIN
+	RETURN twtasks_internal.duration('keep_attempts');
+END
 
 -- twin: twt_queue_kind LANGUAGE sql INLINE
 	SELECT 'notify'

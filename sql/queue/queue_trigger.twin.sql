@@ -88,23 +88,24 @@ DECLARE
 	triggers CONSTANT text := CASE WHEN known <> '' THEN substr(known, strpos(known, chr(10)) + 1) ELSE 'sweep' END;
 	statement CONSTANT text := coalesce(left(current_query(), 200), '');
 	callers text;
+	relies boolean;
+	has_lock boolean;
 BEGIN
 	GET DIAGNOSTICS callers = PG_CONTEXT;
-	PERFORM set_config(name, '', true);
-	IF known ^@ '(' THEN
-		DELETE FROM twtasks_internal.news n WHERE n.ctid = split_part(known, chr(10), 1)::tid;
+	IF strpos(callers, chr(10)) > 0 OR statement ~* 'constraints' THEN
+		PERFORM set_config(name, '', true);		-- the transaction may go on
+	ELSE
+		-- As in src/commit/commit.c: a look finds no task that is due later, and nobody may
+		-- rely on a transaction that may still fail.
+		relies := triggers <> 'sweep' AND triggers !~ '(?n)^([^ ]+ ){4}[1-9]'
+			AND current_setting('transaction_isolation') <> 'serializable' AND current_setting('lock_timeout') = '0';
 	END IF;
-	IF statement ~* '^[[:space:]]*prepare[[:space:]]+transaction' OR NOT twtasks.is_enabled() THEN
-		RETURN NULL;	-- A prepared transaction cannot notify: a sweep finds its tasks.
-	ELSIF strpos(callers, chr(10)) = 0 AND statement !~* 'constraints'
-		-- as in src/commit/commit.c: a look finds no task that is due later
-		AND triggers <> 'sweep' AND triggers !~ '(?n)^([^ ]+ ){4}[1-9]'
-		-- ... and nobody may rely on a transaction that may still fail
-		AND current_setting('transaction_isolation') <> 'serializable' AND current_setting('lock_timeout') = '0' THEN
-		PERFORM FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket FOR UPDATE SKIP LOCKED;
-		IF NOT FOUND AND EXISTS (SELECT FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket) THEN
-			RETURN NULL;
-		END IF;
+	WITH gone AS (DELETE FROM twtasks_internal.news n WHERE n.ctid = nullif(split_part(known, chr(10), 1), '')::tid)
+	SELECT true INTO has_lock FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket AND relies FOR UPDATE SKIP LOCKED;
+	IF has_lock IS NULL AND relies AND EXISTS (SELECT FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket)
+		-- A prepared transaction cannot notify: a sweep finds its tasks.
+		OR statement ~* '^[[:space:]]*prepare[[:space:]]+transaction' THEN
+		RETURN NULL;
 	END IF;
 	PERFORM pg_notify('twtasks', concat(NEW.bucket, chr(10), triggers));
 	RETURN NULL;
@@ -116,5 +117,7 @@ DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION twtasks_internal.sen
 -- twin: twt_queue_trigger LANGUAGE plpgsql
 BEGIN
 	-- Its callers count the calls, so its result must not be null.
-	PERFORM twtasks_internal.tell(bucket, twtasks_internal.trigger_line(id, version, priority, size, due, type));
+	IF twtasks.is_enabled() THEN
+		PERFORM twtasks_internal.tell(bucket, twtasks_internal.trigger_line(id, version, priority, size, due, type));
+	END IF;
 END

@@ -215,7 +215,8 @@ BEGIN
 		WHERE t.id = u.id AND (u.result IN ('done', 'delete', 'ended') OR u.facts IS NOT NULL)
 		  AND (by_hand OR twtasks_internal.may_end(u, move_ended.incarnation, t.version, t.status, t.incarnation, t.token))
 		RETURNING t AS task, t.id, t.version, t.type, t.status AS was, t.state_time, u.number, u.result, u.outcome, u.adds, u.what,
-			u.result IN ('done', 'delete') AS is_done, twtasks_internal.cut_message(coalesce(u.message, u.why)) AS message,
+			u.result IN ('done', 'delete') AS is_done,
+			CASE WHEN num_nonnulls(u.message, u.why) > 0 THEN twtasks_internal.cut_message(coalesce(u.message, u.why)) END AS message,
 			CASE WHEN u.result IN ('done', 'delete') THEN 'DONE' ELSE u.status END AS status),
 	rules AS (
 		SELECT k.type, p.when_done, nullif(p.on_end, 'none') AS on_end

@@ -29,16 +29,18 @@ CREATE TYPE twtasks_internal.limit_use AS (
  */
 CREATE FUNCTION twtasks_internal.are_limited(types text[])
 RETURNS boolean
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
 AS $$
-	SELECT EXISTS (
+BEGIN
+	RETURN EXISTS (
 		SELECT FROM twtasks.limit_rule r
 		WHERE r.scope = 'cluster'
 		  AND (cardinality(types) = 0
 			   OR EXISTS (SELECT FROM (SELECT DISTINCT u.type FROM unnest(types) u(type)) t
-						  WHERE twtasks.limit_name(r.pattern, t.type) IS NOT NULL)))
-$$;
+						  WHERE twtasks.limit_name(r.pattern, t.type) IS NOT NULL)));
+END $$;
 
 /*
  * twtasks_internal.limits_over(type)

@@ -180,13 +180,15 @@ END
  */
 CREATE FUNCTION twtasks_internal.must_last(ids uuid[], incarnation bigint, token bigint)
 RETURNS boolean
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $$
-	SELECT EXISTS (
+BEGIN
+	RETURN EXISTS (
 		SELECT FROM unnest(ids) u(id) JOIN twtasks.task t ON t.id = u.id
 		WHERE t.status = 'PROCESSING' AND t.incarnation = must_last.incarnation AND t.token = must_last.token
-		  AND (t.stuck <> 'retry' OR (SELECT p.takeover FROM twtasks.policy_of(t.type) p) = 'deadline'))
-$$;
+		  AND (t.stuck <> 'retry' OR (SELECT p.takeover FROM twtasks.policy_of(t.type) p) = 'deadline'));
+END $$;
