@@ -52,7 +52,7 @@ rewrite('sql/base/settings.twin.sql', "('enabled', 'on')", "('later', 'on'), ('e
 rewrite('sql/base/settings.twin.sql', "('keep_audit', '400d')", "('keep_audit', '500d')");
 rewrite('sql/base/settings.twin.sql', "('keep_attempts', '14d')", "('keep_attempts', '15d')");
 rewrite('sql/base/settings.twin.sql', "SELECT 'notify'", "SELECT 'notify'::text");
-rewrite('sql/policy/user_function.twin.sql', "SELECT twtasks_internal.make_call('call_retry'", "SELECT twtasks_internal.make_call('call_later', 'text', 'integer');\nSELECT twtasks_internal.make_call('call_retry'");
+rewrite('sql/policy/user_function.twin.sql', "SELECT twtasks_internal.make_call('call_retry'", "SELECT twtasks_internal.make_call('call_later', 'a later one', 'text', 'integer');\nSELECT twtasks_internal.make_call('call_retry'");
 append_to_file("$next/sql/watch/later.sql", <<'SQL');
 /*
  * twtasks.later()
