@@ -57,7 +57,7 @@ sub difference
 }
 
 # Equal answers would prove nothing if both refused all.
-like("@of_c", qr/\b$_\b/, "the histories have \"$_\"") foreach qw(added PROCESSING DONE);
+like("@of_c", qr/\b$_\b/, "the histories have \"$_\"") foreach qw(added PROCESSING DONE finished failed);
 
 for my $i (0 .. $count - 1)
 {

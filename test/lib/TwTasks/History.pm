@@ -42,6 +42,21 @@ CREATE FUNCTION pg_temp.own_id(n integer) RETURNS uuid LANGUAGE sql AS $$ SELECT
 CREATE FUNCTION pg_temp.minutes(t timestamptz) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN isfinite(t) THEN round(extract(epoch FROM t - current_setting('test.base')::timestamptz) / 60)::text ELSE t::text END $$;
 CREATE FUNCTION pg_temp.named(n text, prefix text, rest jsonb) RETURNS text LANGUAGE sql AS $$ SELECT concat_ws(' ', prefix, n, rest) $$;
+CREATE SCHEMA history;
+GRANT USAGE ON SCHEMA history TO PUBLIC;
+CREATE FUNCTION history.handle(task twtasks.task_input) RETURNS twtasks.task_result LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	n CONSTANT integer := task.data ->> 'n';
+	answer twtasks.task_result;
+BEGIN
+	PERFORM twtasks.add_task(task.type, jsonb_build_object('n', 1000 + n)) WHERE n < 1000 AND n % 3 = 0;
+	PERFORM twtasks.set_outcome(jsonb_build_object('try', task.tries)) WHERE n % 2 = 0;
+	answer.result := (ARRAY['done', 'retry', 'repeat', 'error', 'delete', NULL, 'cancelled', 'never', 'accepted'])[1 + n % 11];
+	answer.delay := CASE n % 4 WHEN 0 THEN interval '20 min' END;
+	answer.message := CASE n % 5 WHEN 0 THEN 'said' END;
+	PERFORM 1 / (n % 11 - 9);
+	RETURN answer;
+END $$;
 CREATE VIEW pg_temp.state AS
 	SELECT 'task' AS what, coalesce(t.data ->> 'n', '-') AS n, jsonb_strip_nulls(jsonb_build_object('type', t.type, 'status', t.status, 'version', t.version,
 		'tries', t.tries, 'priority', t.priority, 'queued', t.queued, 'bucket', t.bucket, 'key', t.key, 'sub_type', t.sub_type,
@@ -166,6 +181,17 @@ sub grab
 	  . maybe(20, 'buckets => \'{default}\'') . ') g WHERE c.ids IS NOT NULL ORDER BY (g.data ->> \'n\')::integer';
 }
 
+# Of the tasks that a SQL handler runs, some fail.
+sub execute
+{
+	$token++;
+	return 'SELECT g.version, g.result, g.message, g.tries, g.type, g.wait_us IS NULL FROM ' . chosen('SUBMITTED')
+	  . ", twtasks_internal.execute_tasks('history.handle', NULL, c.ids, c.versions, :node, $token, '{600000}', '{error}'"
+	  . maybe(30, 'retry => \'{"delays": ["30min"]}\'')
+	  . maybe(20, 'buckets => \'{default}\'')
+	  . ') g WHERE c.ids IS NOT NULL ORDER BY 1, 2, 3, 4, 5';
+}
+
 sub finish
 {
 	my $result = one_of(@results);
@@ -190,7 +216,7 @@ sub pass
 # Each as often as it stands here.
 my @all = (
 	((\&add) x 6), ((\&put) x 4), ((\&add_many) x 2), ((\&configure) x 2), ((\&change) x 5), \&pause,
-	((\&grab) x 6), ((\&finish) x 6), ((\&pass) x 3));
+	((\&grab) x 6), ((\&finish) x 6), ((\&execute) x 5), ((\&pass) x 3));
 
 # The script of a history of so many steps.
 sub script
