@@ -81,6 +81,7 @@ CREATE FUNCTION twtasks_internal.send_news()
 RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
 	name CONSTANT text := 'twtasks_news.b' || md5(NEW.bucket);
