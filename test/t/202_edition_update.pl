@@ -130,7 +130,8 @@ $producer->stop;
 wait_ok(sub { $node->tasks('status <> \'DONE\'') == 0 }, 'all tasks are done');
 $producer->none_lost_ok($node);
 is(scalar($ledger->repeated), 0, 'no task was started twice');
-unlike($sidecar->log, qr/ERROR/, 'the log of the sidecar has no error');
+# On a busy machine a call may wait for the locks of the update until its time is over.
+unlike($sidecar->log =~ s/^.*SQLSTATE 55P03.*\n//gmr, qr/ERROR/, 'the log of the sidecar has no other error');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 is($node->value(q{SELECT string_agg(name || ' ' || value || ' ' || standard, ', ' ORDER BY name COLLATE "C") FROM twtasks.setting WHERE name IN ('keep_audit', 'keep_attempts', 'later')}),
