@@ -181,7 +181,7 @@ sub grab
 	  . maybe(20, 'buckets => \'{default}\'') . ') g WHERE c.ids IS NOT NULL ORDER BY (g.data ->> \'n\')::integer';
 }
 
-# Of the tasks that a SQL handler runs, some fail.
+# Some of the tasks that a SQL handler runs fail.
 sub execute
 {
 	$token++;
