@@ -57,7 +57,8 @@ sub difference
 }
 
 # Equal answers would prove nothing if both refused all.
-like("@of_c", qr/\b$_\b/, "the histories have \"$_\"") foreach qw(added PROCESSING DONE finished failed);
+like("@of_c", qr/\b$_\b/, "the histories have \"$_\"") foreach qw(added PROCESSING DONE outcome);
+like("@of_c", qr/^1\|$_\|/m, "a SQL handler has \"$_\"") foreach qw(finished failed);
 
 for my $i (0 .. $count - 1)
 {

@@ -50,11 +50,11 @@ DECLARE
 	answer twtasks.task_result;
 BEGIN
 	PERFORM twtasks.add_task(task.type, jsonb_build_object('n', 1000 + n)) WHERE n < 1000 AND n % 3 = 0;
-	PERFORM twtasks.set_outcome(jsonb_build_object('try', task.tries)) WHERE n % 2 = 0;
-	answer.result := (ARRAY['done', 'retry', 'repeat', 'error', 'delete', NULL, 'cancelled', 'never', 'accepted'])[1 + n % 11];
+	PERFORM twtasks.set_outcome(jsonb_build_object('try', task.tries)) WHERE n % 4 > 0;
+	answer.result := (ARRAY['done', 'done', 'retry', 'done', 'repeat', 'error', NULL, 'delete', 'accepted', 'done', 'cancelled', 'never'])[1 + n % 12];
 	answer.delay := CASE n % 4 WHEN 0 THEN interval '20 min' END;
 	answer.message := CASE n % 5 WHEN 0 THEN 'said' END;
-	PERFORM 1 / (n % 11 - 9);
+	PERFORM 1 / ((n % 12 - 2) * (n % 12 - 4));
 	RETURN answer;
 END $$;
 CREATE VIEW pg_temp.state AS
