@@ -147,7 +147,8 @@ BEGIN
 	INSERT INTO twtasks_internal.intercepting (pid) VALUES (pg_backend_pid());
 	made := twtasks_internal.call_intercept(function, task);
 	DELETE FROM twtasks_internal.intercepting i WHERE i.pid = pg_backend_pid();
-	IF made IS NOT DISTINCT FROM NULL THEN
+	-- PL/pgSQL has a row of NULLs for a row that is NULL.
+	IF made IS NULL THEN
 		RAISE EXCEPTION 'task of type "%" was refused by function "%"', task.type, function
 			USING ERRCODE = 'raise_exception';
 	END IF;
@@ -270,15 +271,19 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.checked(task, key_rule, role)
+ * twtasks_internal.checked(task, key_rule, role, by_extension)
  *
  *		The task as it may be stored.  A wrong argument would later be a task that nobody
  *		can run.
  *
+ * Parameters
+ *		by_extension	whether an extension adds it, which has checked the rights: see
+ *						add_own_task()
+ *
  * Errors
  *		as add_task()
  */
-CREATE FUNCTION twtasks_internal.checked(task twtasks.new_task, key_rule text, role text)
+CREATE FUNCTION twtasks_internal.checked(task twtasks.new_task, key_rule text, role text, by_extension boolean DEFAULT false)
 RETURNS twtasks_internal.checked_task
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -300,13 +305,14 @@ BEGIN
 	END IF;
 	PERFORM twtasks_internal.check_known_type(task.type);
 	made := twtasks_internal.with_policy(task, key_rule, policy);
-	IF own IS NOT NULL THEN
+	IF own IS NULL THEN
+		PERFORM twtasks_internal.check_allowed_for(task.type, role);
+	ELSIF NOT by_extension THEN
 		RAISE EXCEPTION 'permission denied to add tasks of type "%" by hand', task.type
 			USING ERRCODE = 'insufficient_privilege',
 				DETAIL = format('An extension adds these tasks, and its function "%s" hears of their ends.', own),
 				HINT = 'Use the extension''s function, such as twtasks.add_event() or twtasks.start().';
 	END IF;
-	PERFORM twtasks_internal.check_allowed_for(task.type, role);
 	RETURN made;
 END $$;
 

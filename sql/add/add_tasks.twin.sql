@@ -75,18 +75,19 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.add_all(tasks, rules)
+ * twtasks_internal.add_all(tasks, rules, by_extension)
  *
  *		Adds tasks: checks them all first, then stores them in the order of their keys and
  *		ids, so that two calls with the same keys do not wait for each other.
  *
  * Parameters
  *		rules			a key_rule for each; NULL: kept
+ *		by_extension	as for checked()
  *
  * Returns
  *		in the order given: as add_task()
  */
-CREATE FUNCTION twtasks_internal.add_all(tasks twtasks.new_task[], rules text[] DEFAULT NULL)
+CREATE FUNCTION twtasks_internal.add_all(tasks twtasks.new_task[], rules text[] DEFAULT NULL, by_extension boolean DEFAULT false)
 RETURNS twtasks.added_task[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -108,7 +109,7 @@ BEGIN
 		IF tasks[i] IS NOT DISTINCT FROM NULL THEN
 			RAISE EXCEPTION 'a task must not be null' USING ERRCODE = 'null_value_not_allowed';
 		END IF;
-		checked[place] := twtasks_internal.checked(tasks[i], coalesce(rules[place], 'kept'), role);
+		checked[place] := twtasks_internal.checked(tasks[i], coalesce(rules[place], 'kept'), role, by_extension);
 	END LOOP;
 	FOR place IN
 		SELECT c.ordinality FROM unnest(checked) WITH ORDINALITY c ORDER BY c.key COLLATE "C" NULLS LAST, c.task_id NULLS LAST, c.ordinality

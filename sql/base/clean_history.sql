@@ -25,6 +25,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 SET enable_seqscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -170,6 +171,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
 	batch CONSTANT integer := 5000;

@@ -9,6 +9,15 @@ CREATE TABLE twtasks_internal.installed (
 COMMENT ON TABLE twtasks_internal.installed IS 'Version of the SQL edition in this database; one row';
 INSERT INTO twtasks_internal.installed (version, build) VALUES ('@version@', '@build@');
 
+/* The extensions on top of it, which pg_extension does not have either. */
+CREATE TABLE twtasks_internal.installed_extension (
+	name	text NOT NULL,															-- Name of the extension
+	version	text NOT NULL,															-- Version of its SQL
+	at		timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),				-- Time of the installation
+	CONSTRAINT installed_extension_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE twtasks_internal.installed_extension IS 'Extensions on top of the SQL edition in this database, with their versions';
+
 -- instead of twtasks.edition:
 CREATE FUNCTION twtasks.edition(OUT edition text, OUT version text)
 RETURNS record

@@ -14,7 +14,7 @@ END
 	-- SQL cannot make a file.
 	SELECT gen_random_uuid(), 0::bigint, 0::bigint
 
--- twin: twt_is_adopted_here LANGUAGE sql
+-- twin: twt_is_adopted_here LANGUAGE sql SECURITY DEFINER
 	SELECT twtasks_internal.adoption_fault() IS NULL
 
 -- twin: twt_adoption_fault LANGUAGE sql SECURITY DEFINER

@@ -359,6 +359,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $$
 BEGIN
 	alive := twtasks_internal.heartbeat(incarnation, again_ms);

@@ -175,6 +175,7 @@ RETURNS record
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();

@@ -112,7 +112,10 @@ BEGIN
 				DETAIL = 'It will run with the rights of its owner, called by others.',
 				HINT = format('ALTER FUNCTION %s SET search_path = the schemas it needs, pg_temp.', check_function.function);
 	END IF;
-	PERFORM twtasks_internal.check_callable(named);
+	-- twtasks_nobody calls a function for decide.
+	IF purpose <> 'decide' AND NOT twtasks_internal.is_own_function(named.oid) THEN
+		PERFORM twtasks_internal.check_callable(named);
+	END IF;
 END
 
 -- instead of twt_call_function:
@@ -145,6 +148,20 @@ BEGIN
 	END IF;
 	RETURN named;
 END $$;
+
+/*
+ * twtasks_internal.is_own_function(function)
+ *
+ *		Whether it is a function of an extension, in our own schema.
+ */
+CREATE FUNCTION twtasks_internal.is_own_function(function regprocedure)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (SELECT FROM pg_proc p WHERE p.oid = function AND p.pronamespace = 'twtasks_internal'::regnamespace
+				   AND pg_get_userbyid(p.proowner) = twtasks_internal.owner())
+$$;
 
 /*
  * twtasks_internal.check_callable(function)
@@ -202,9 +219,10 @@ LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF (SELECT count(*) FILTER (WHERE p.prosecdef) <> 8 FROM pg_proc p
+	IF (SELECT count(*) FILTER (WHERE p.prosecdef) <> 17 FROM pg_proc p
 		WHERE p.pronamespace = 'twtasks_internal'::regnamespace
-		  AND p.proname = ANY ('{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred}')) THEN
+		  AND (p.proname ^@ 'call_for_'
+			   OR p.proname = ANY ('{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred}'))) THEN
 		RAISE EXCEPTION 'permission denied to change functions of twtasks'
 			USING ERRCODE = 'insufficient_privilege';
 	END IF;
@@ -223,6 +241,15 @@ SELECT twtasks_internal.make_call('call_listener', 'take_messages', 'twtasks.new
 SELECT twtasks_internal.make_call('call_on_end', 'on_end', 'void', 'twtasks.ended_task[]');
 SELECT twtasks_internal.make_call('call_handler', 'a handler', 'twtasks.task_result', 'twtasks.task_input');
 SELECT twtasks_internal.make_call('call_void_handler', 'a handler', 'void', 'twtasks.task_input');
+SELECT twtasks_internal.make_call('call_for_identifier', 'identifier', 'text', 'jsonb');
+SELECT twtasks_internal.make_call('call_for_still_needed', 'still_needed', 'boolean', 'jsonb', 'text');
+SELECT twtasks_internal.make_call('call_for_on_expiry', 'on_expiry', 'jsonb', 'jsonb', 'text');
+SELECT twtasks_internal.make_call('call_for_retry_function', 'retry_function', 'interval', 'jsonb', 'text', 'integer', 'text');
+SELECT twtasks_internal.make_call('call_for_on_fault', 'on_fault', 'jsonb', 'jsonb', 'text', 'text');
+SELECT twtasks_internal.make_call('call_for_on_uncertain', 'on_uncertain', 'jsonb', 'jsonb', 'text', 'timestamptz');
+SELECT twtasks_internal.make_call('call_for_event_function', 'event_function', 'jsonb', 'jsonb', 'text', 'jsonb');
+SELECT twtasks_internal.make_call('call_for_read_model', 'read_model', 'jsonb', 'jsonb');
+SELECT twtasks_internal.make_call('call_for_contract', 'contract', 'boolean', 'jsonb');
 SELECT twtasks_internal.make_fire_deferred();
 SET ROLE twtasks_owner;
 REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call, twtasks_internal.make_fire_deferred FROM twtasks_caller;

@@ -25,6 +25,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $$
 DECLARE
 	started CONSTANT timestamptz := twtasks.clock();

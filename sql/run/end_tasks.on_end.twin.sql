@@ -208,8 +208,7 @@ BEGIN
 		RAISE EXCEPTION 'function "%" for on_end does not exist', function
 			USING ERRCODE = 'undefined_function',
 				HINT = format('It must be %s(twtasks.ended_task[]) returns void, with its schema in the name.', function);
-	ELSIF (SELECT p.pronamespace = 'twtasks_internal'::regnamespace AND pg_get_userbyid(p.proowner) = twtasks_internal.owner()
-		   FROM pg_proc p WHERE p.oid = named) THEN
+	ELSIF twtasks_internal.is_own_function(named) THEN
 		EXECUTE format('SELECT %s($1)', function) USING tasks;
 	ELSE
 		PERFORM twtasks_internal.call_on_end(function, tasks);

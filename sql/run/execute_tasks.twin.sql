@@ -100,7 +100,7 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.answer_of(function, is_void, input)
+ * twtasks_internal.handler_answer(function, is_void, input)
  *
  *		Calls a handler.  Its deferred triggers fire as the role that calls it, which has
  *		no rights: at the commit they would have the sidecar's.
@@ -108,7 +108,7 @@ END $$;
  * Returns
  *		NULL: it returns none
  */
-CREATE FUNCTION twtasks_internal.answer_of(function text, is_void boolean, input twtasks.task_input)
+CREATE FUNCTION twtasks_internal.handler_answer(function text, is_void boolean, input twtasks.task_input)
 RETURNS twtasks.task_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -147,7 +147,7 @@ $$;
  *		has made, and temporary objects, unless there were some before.
  *
  * Returns
- *		answer			as answer_of()
+ *		answer			as handler_answer()
  *		outcome			of set_outcome()
  *
  * Errors
@@ -174,7 +174,7 @@ BEGIN
 	-- set_outcome() replaces it; tasks that the handler adds carry the context of its own.
 	PERFORM set_config('twtasks_handler.outcome', 'null', true),
 		set_config('twtasks.context', CASE WHEN jsonb_typeof(input.context) = 'object' THEN input.context::text ELSE '' END, true);
-	answer := twtasks_internal.answer_of(function, is_void, input);
+	answer := twtasks_internal.handler_answer(function, is_void, input);
 	outcome := nullif(current_setting('twtasks_handler.outcome'), 'null')::jsonb;
 	PERFORM twtasks_internal.check_outcome(outcome);
 	-- Also what the handler has set for the session.

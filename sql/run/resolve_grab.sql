@@ -27,6 +27,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET jit = off
 SET lock_timeout = '200ms'
 AS $$
 #variable_conflict use_column

@@ -46,6 +46,7 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET jit = off
 AS $$
 	SELECT count(DISTINCT t.id)
 	FROM unnest(ids, versions, incarnations) u(id, version, incarnation)
@@ -149,6 +150,7 @@ RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 10
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
+SET jit = off
 AS $$
 BEGIN
 	IF cardinality(names) <> cardinality(freed) OR cardinality(names) <> cardinality(wanted) THEN

@@ -56,6 +56,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 SET enable_seqscan = off
+SET jit = off
 AS $$
 	INSERT INTO twtasks.task_attempt
 		(task_id, version, try, runnable, started, ended, incarnation, result, error, next, node)

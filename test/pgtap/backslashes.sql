@@ -8,11 +8,12 @@ SET LOCAL standard_conforming_strings = off;
 SET LOCAL escape_string_warning = off;
 SET LOCAL client_min_messages = error;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/events.sql
+\ir ../lib/kinds.sql
 SET LOCAL twtasks.testing = on;
 CREATE SCHEMA app;
-CREATE FUNCTION app.run(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+CREATE FUNCTION app.run(task twtasks.task_input) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM twtasks.set_outcome('{"found": false}');
 END $$;

@@ -4,12 +4,11 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 SELECT plan(69);
 
 -- ---- streams ----
-CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql
-SET search_path = pg_catalog, pg_temp AS $$ SELECT $$;
+CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ SELECT $$;
 SELECT throws_ok($$SELECT twtasks.configure_stream(NULL, 'T')$$, '22004', NULL, 'a stream has a name');
 SELECT throws_ok($$SELECT twtasks.configure_stream('s', NULL)$$, '22004', NULL, 'a stream has a type');
 SELECT throws_ok($$SELECT twtasks.configure_stream('s', 'T', NULL)$$, '22004', NULL, 'a stream has a batch');

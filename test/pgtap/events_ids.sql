@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 SELECT plan(21);
 SELECT twtasks.configure_stream('works', 'WORKS') \g /dev/null
 

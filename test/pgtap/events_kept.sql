@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 SELECT plan(41);
 SELECT twtasks.configure_stream('works', 'WORKS', batch => 2) \g /dev/null
 
@@ -41,7 +41,7 @@ SELECT is((SELECT (p).on_end FROM twtasks.policy_of('WORKS') p), 'twtasks_intern
 SELECT twtasks.drop_type_policy('*'), twtasks.drop_type_policy('WO*') \g /dev/null
 
 -- ---- intercepts ----
-CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	CASE current_setting('test.intercept')
 		WHEN 'type' THEN task.type := 'OTHER';
@@ -82,7 +82,7 @@ SELECT is((SELECT concat_ws(' ', h.sub_type, h.bucket, h.priority, h.context) FR
 SELECT twtasks.configure_type('*', intercept => 'none') \g /dev/null
 
 -- An intercept of another type does not make a head either.
-CREATE FUNCTION public.regress_to_head(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION public.regress_to_head(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	task.type := 'WORKS';
 	RETURN task;
@@ -92,7 +92,7 @@ SELECT twtasks.configure_type('DISGUISED', intercept => 'public.regress_to_head'
 -- ---- forged heads ----
 CREATE ROLE regress_forger;
 GRANT twtasks_producer, twtasks_worker, twtasks_operator TO regress_forger;
-CREATE FUNCTION public.regress_message(message twtasks.message) RETURNS twtasks.new_task LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_message(message twtasks.message) RETURNS twtasks.new_task LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT ROW('WORKS', '{"object": "o"}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task $$;
 CREATE FUNCTION pg_temp.message() RETURNS twtasks.message[] LANGUAGE sql AS $$ SELECT ARRAY[ROW('t', 0, 0, now(), NULL, '\x7b7d', NULL)::twtasks.message] $$;
 SELECT (twtasks.add_task('OWN', task_id => pg_temp.id(7))).result, pg_temp.grab(pg_temp.id(7)), pg_temp.finish(pg_temp.id(7), 'accepted') \g /dev/null

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 SELECT plan(32);
 SELECT twtasks.configure_stream('many', 'MANY', batch => 10000), twtasks.configure_stream('large', 'LARGE', batch => 100), twtasks.configure_stream('small', 'SMALL') \g /dev/null
 
@@ -66,7 +66,7 @@ SELECT is((SELECT count(*) FROM pg_temp.heads('large') h WHERE NOT h.data -> 'ev
 SELECT pg_temp.send('large') \g /dev/null
 
 -- ---- a function that takes too long, or fails in a way that nothing catches ----
-CREATE FUNCTION public.regress_slow(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION public.regress_slow(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	WHILE task.sub_type = current_setting('test.slow') LOOP
 		NULL;

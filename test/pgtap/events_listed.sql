@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 SELECT plan(13);
 SELECT twtasks.configure_stream('hot', 'HOT', batch => 100), twtasks.configure_stream('other', 'OTHER') \g /dev/null
 CREATE FUNCTION pg_temp.entries() RETURNS text LANGUAGE sql AS $$
@@ -25,7 +25,7 @@ SELECT is((SELECT (given, more)::text FROM twtasks_internal.start_events(10)), '
 SELECT is(pg_temp.entries(), NULL, 'the list is empty');
 
 -- ---- objects that stay on the list ----
-CREATE FUNCTION public.regress_broken(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION public.regress_broken(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	RAISE 'it is broken' USING ERRCODE = 'invalid_parameter_value';
 END $$;

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 SELECT plan(15);
 SELECT twtasks.configure_stream('works', 'WORKS', batch => 100), twtasks.configure_stream('posts', 'POSTS') \g /dev/null
 SELECT twtasks.add_event('works', 'o' || n % 9, to_jsonb(n)) FROM generate_series(1, 30) n \g /dev/null

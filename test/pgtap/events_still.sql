@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 SELECT plan(37);
 SELECT twtasks.configure_stream('works', 'WORKS'), twtasks.configure_stream('posts', 'POSTS') \g /dev/null
 
@@ -38,7 +38,7 @@ UPDATE twtasks.event SET added = added - interval '61 s' WHERE object = 'o';
 SELECT pg_temp.shows('no head task was added for its events', 'an event that nobody takes from the list');
 DELETE FROM twtasks.objects_with_events WHERE object = 'o';
 SELECT pg_temp.shows('no head task was added for its events', 'an object that is not listed');
-CREATE FUNCTION public.regress_refuse(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_refuse(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN RAISE EXCEPTION 'not today'; END $$;
 SELECT twtasks.configure_type('WORKS', intercept => 'public.regress_refuse') \g /dev/null
 SELECT twtasks.add_event('works', 'o', '"b"') \g /dev/null

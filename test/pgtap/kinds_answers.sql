@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SELECT plan(20);
 
 CREATE TABLE public.regress_secret (n integer);
@@ -24,7 +24,7 @@ BEGIN
 	END CASE;
 	RETURN jsonb_build_object('decision', 'yes', 'as', current_user, 'can', (SELECT array_agg(r.rolname::text) FROM pg_roles r WHERE pg_has_role(current_user, r.oid, 'USAGE')));
 END $$;
-CREATE FUNCTION public.regress_contract(data jsonb) RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_contract(data jsonb) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	CASE data->>'contract'
@@ -34,7 +34,7 @@ BEGIN
 	ELSE RETURN true;
 	END CASE;
 END $$;
-CREATE FUNCTION public.regress_identifier(data jsonb) RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_identifier(data jsonb) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	CASE data->>'identifier'

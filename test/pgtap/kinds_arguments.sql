@@ -4,22 +4,22 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SET twtasks.testing = on;
 SELECT plan(8);
 
 CREATE TABLE public.regress_call (n integer GENERATED ALWAYS AS IDENTITY, function text, arguments jsonb);
 CREATE FUNCTION public.regress_note(function text, VARIADIC arguments text[]) RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ INSERT INTO public.regress_call (function, arguments) VALUES (function, to_jsonb(arguments)) $$;
-CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_note('still_needed', event::text, identifier); SELECT CASE event->'needed' WHEN 'false' THEN false WHEN 'true' THEN true END $$;
-CREATE FUNCTION public.regress_retry(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_retry(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_note('retry_function', event::text, identifier, attempts::text, fault); SELECT CASE WHEN attempts < 3 THEN interval '0' END $$;
-CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_note('on_fault', event::text, identifier, fault); SELECT '{"decision": "failed"}'::jsonb $$;
-CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_note('on_expiry', event::text, identifier); SELECT '{"decision": "over"}'::jsonb $$;
-CREATE FUNCTION public.regress_say(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION public.regress_say(task twtasks.task_input) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF (task.data->>'attempt')::integer = 2 THEN
 		RAISE EXCEPTION 'broken';

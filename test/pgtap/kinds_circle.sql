@@ -4,13 +4,13 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SET twtasks.function_timeout = '60 s';
 SELECT plan(12);
 
-CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT event->'wait' IS NOT NULL $$;
-CREATE FUNCTION public.regress_next(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_next(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT event || jsonb_build_object('n', (event->>'n')::integer + 1) $$;
 SELECT twtasks.configure_kind('a', 'idempotent', 'A', 'a-{/n}', still_needed => 'public.regress_needed'),
 	twtasks.configure_kind('b', 'idempotent', 'B', 'b-{/n}', still_needed => 'public.regress_needed'),

@@ -4,14 +4,14 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SELECT plan(17);
 
 CREATE FUNCTION public.regress_decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT jsonb_build_object('decision', 'yes') $$;
-CREATE FUNCTION public.regress_event(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_event(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT '{"a": "x", "b": "y-z"}'::jsonb $$;
-CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$ SELECT 'one' $$;
+CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ SELECT 'one' $$;
 
 SELECT twtasks.configure_kind('pay', 'idempotent', 'PAY', 'pay-{/a}-{/b}') \g /dev/null
 SELECT twtasks.configure_kind('mail', 'idempotent', 'MAIL', 'mail-{/identifier}'), twtasks.configure_kind('of', 'idempotent', 'OF', 'public.regress_of'),

@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SET twtasks.testing = on;
 SELECT plan(53);
 SET client_min_messages = error;
@@ -23,19 +23,19 @@ BEGIN
 	ELSE NULL;
 	END CASE;
 END $$;
-CREATE FUNCTION public.regress_event(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_event(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('reaction'); RETURN event; END $$;
-CREATE FUNCTION public.regress_retry(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_retry(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('retry'); RETURN CASE WHEN attempts < 2 THEN interval '0' END; END $$;
-CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('fault'); RETURN '{"decision": "given up"}'; END $$;
-CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('needed'); RETURN (event->'needless') IS NULL; END $$;
-CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('expiry'); RETURN '{"decision": "needless"}'; END $$;
-CREATE FUNCTION public.regress_uncertain(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_uncertain(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('uncertain'); RETURN '{"decision": "unclear"}'; END $$;
-CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('intercept'); RETURN task; END $$;
 SELECT twtasks.configure_kind('pay', 'pessimistic', 'PAY', 'pay-{/n}', delay => '0', retry_function => 'public.regress_retry', on_fault => 'public.regress_fault',
 	still_needed => 'public.regress_needed', on_expiry => 'public.regress_expiry') \g /dev/null

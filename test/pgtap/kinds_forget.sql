@@ -4,10 +4,10 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SELECT plan(6);
 
-CREATE FUNCTION public.regress_broken(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_broken(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN RAISE EXCEPTION 'out of order'; END $$;
 SELECT twtasks.configure_kind('pay', 'pessimistic', 'PAY', 'pay-{/n}'), twtasks.configure_kind('mail', 'idempotent', 'MAIL', 'mail-{/event/n}'),
 	twtasks.on_outcome('pay', 'paid', 'mail', 'public.regress_broken') \g /dev/null

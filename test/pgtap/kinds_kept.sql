@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SELECT plan(15);
 SELECT twtasks.configure_kind('pay', 'idempotent', 'PAY', 'pay-{/n}') \g /dev/null
 
@@ -15,7 +15,7 @@ SELECT is((SELECT expires FROM twtasks.task WHERE type = 'PAY'), NULL, 'its step
 SELECT twtasks.drop_type_policy('*') \g /dev/null
 
 -- ---- intercepts ----
-CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	CASE current_setting('test.intercept')
 		WHEN 'type' THEN task.type := 'OTHER';

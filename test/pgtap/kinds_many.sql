@@ -5,7 +5,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SELECT plan(4);
 SET max_parallel_workers_per_gather = 0;
 SELECT twtasks.configure_kind('pay', 'idempotent', 'PAY', '{/id}') \g /dev/null

@@ -4,28 +4,28 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SET twtasks.testing = on;
 SELECT plan(19);
 
 -- Decides by hand if the event names the function, and then says something else.
 CREATE FUNCTION public.regress_by_hand(event jsonb, identifier text, function text) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$ SELECT twtasks.decide_by_hand(event->>'kind', identifier, '{"decision": "by hand"}', function) WHERE event->'by' ? function $$;
-CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_by_hand(event, identifier, 'needed'); SELECT event->'over' IS NULL $$;
-CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_by_hand(event, identifier, 'expiry'); SELECT '{"decision": "over"}'::jsonb $$;
-CREATE FUNCTION public.regress_retry(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_retry(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_by_hand(event, identifier, 'retry'); SELECT CASE WHEN event->'last' IS NULL THEN interval '1 h' END $$;
-CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_by_hand(event, identifier, 'fault'); SELECT '{"decision": "failed"}'::jsonb $$;
-CREATE FUNCTION public.regress_unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_by_hand(event, identifier, 'unsure'); SELECT '{"decision": "unsure"}'::jsonb $$;
-CREATE FUNCTION public.regress_contract(data jsonb) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_contract(data jsonb) RETURNS boolean LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.regress_by_hand(data, data->>'identifier', 'contract'); SELECT true $$;
 CREATE FUNCTION public.regress_decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT '{"decision": "answered"}'::jsonb $$;
-CREATE FUNCTION public.regress_say(task twtasks.task_input) RETURNS twtasks.task_result LANGUAGE plpgsql AS $$
+CREATE FUNCTION public.regress_say(task twtasks.task_input) RETURNS twtasks.task_result LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM twtasks.set_outcome(task.data->'event'->'say');
 	RETURN ROW(coalesce(task.data->'event'->>'result', 'done'), NULL, NULL)::twtasks.task_result;
@@ -35,7 +35,7 @@ SELECT twtasks.configure_kind('act', 'idempotent', 'ACT', 'act-{/n}', still_need
 	twtasks.configure_kind('box', 'black_boxed', 'BOX', 'box-{/n}', on_uncertain => 'public.regress_unsure'),
 	twtasks.configure_kind('item', 'to_do', 'ITEM', 'item-{/n}', contract => 'public.regress_contract', decide => 'public.regress_decide') \g /dev/null
 -- Decides before the first step, or before the second one.
-CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN
 	PERFORM public.regress_by_hand(task.data->'event', task.data->>'identifier', concat('intercept ', task.data->>'attempt'));
 	RETURN task;
@@ -73,7 +73,7 @@ SELECT is((twtasks.answer_to_do('item', 'item-2', '{"kind": "item", "identifier"
 	'(already_decided,"{""decision"": ""by hand""}")', 'but not after the contract has, and says so');
 
 -- A function that lets its own step run again makes no second one.
-CREATE OR REPLACE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE OR REPLACE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT twtasks.resume_task(o.task, NULL, 'x') FROM twtasks.outcomes o WHERE o.identifier = regress_fault.identifier; SELECT '{"decision": "failed"}'::jsonb $$;
 SELECT is(pg_temp.becomes('{"n": 11, "kind": "act", "last": 1, "say": {}, "result": "error"}'), '1', 'a step that on_fault resumes lives alone');
 SELECT is((SELECT count(*) FROM twtasks.attempts WHERE identifier = 'act-11'), 1::bigint, '... and is the same attempt');

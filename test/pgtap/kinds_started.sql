@@ -4,12 +4,12 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SELECT plan(15);
 
 CREATE TABLE public.regress_mood (fails boolean);
 INSERT INTO public.regress_mood VALUES (false);
-CREATE FUNCTION public.regress_unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN ASSERT NOT (SELECT m.fails FROM public.regress_mood m); RETURN jsonb_build_object('decision', 'unsure', 'started', started); END $$;
 SELECT twtasks.configure_kind('box', 'black_boxed', 'BOX', 'box-{/n}', on_uncertain => 'public.regress_unsure') \g /dev/null
 CREATE TEMPORARY TABLE run (n integer, task uuid, version bigint, started timestamptz);

@@ -5,13 +5,13 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SET twtasks.testing = on;
 SELECT plan(34);
 
-CREATE FUNCTION public.regress_unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN RAISE EXCEPTION 'out of order'; END $$;
-CREATE FUNCTION public.regress_wait(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION public.regress_wait(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN RAISE EXCEPTION 'out of order'; END $$;
 SELECT twtasks.configure_kind('regress_box', 'black_boxed', 'REGRESS_BOX', 'box-{/n}', on_uncertain => 'public.regress_unsure') \g /dev/null
 SELECT twtasks.configure_kind('regress_find', 'pessimistic', 'REGRESS_FIND', 'find-{/n}', retry_function => 'public.regress_wait') \g /dev/null
@@ -36,7 +36,7 @@ FROM (VALUES
 	('first',	'{"decision": 5}',								'done')) e(step, outcome, says);
 
 -- Says what the event says; without that, it breaks.
-CREATE FUNCTION public.regress_say(task twtasks.task_input) RETURNS twtasks.task_result LANGUAGE plpgsql AS $$
+CREATE FUNCTION public.regress_say(task twtasks.task_input) RETURNS twtasks.task_result LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	said CONSTANT jsonb := task.data->'event'->(task.data->>'step');
 BEGIN
@@ -71,7 +71,7 @@ SELECT is((SELECT to_status || ' ' || (to_version = t.version)::text FROM twtask
 SELECT is(pg_temp.told('find-1'), 'out of order unknown', '... so its answer waits as before');
 SELECT twtasks.hold_task(pg_temp.task('find-1'), NULL, 'x'), twtasks.cancel_task(pg_temp.task('find-1'), NULL, 'x') \g /dev/null
 SELECT is(pg_temp.told('find-1'), 'out of order cut_off', '... also if a person cancels the attempt');
-CREATE OR REPLACE FUNCTION public.regress_wait(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE sql SET search_path = pg_catalog, pg_temp
+CREATE OR REPLACE FUNCTION public.regress_wait(event jsonb, identifier text, attempts integer, fault text) RETURNS interval LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT '0'::interval $$;
 UPDATE twtasks.outcome SET due = '-infinity' WHERE problem IS NOT NULL;
 SELECT twtasks_internal.call_duty('twtasks_internal.duty_follow_answers') \g /dev/null

@@ -6,7 +6,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/kinds.sql
 SET twtasks.testing = on;
 SET client_min_messages = error;
 SELECT plan(14);
@@ -16,18 +16,18 @@ CREATE TABLE public.regress_mood (broken text);
 INSERT INTO public.regress_mood VALUES ('nothing');
 CREATE FUNCTION public.regress_fail(what text) RETURNS void LANGUAGE plpgsql SET search_path = public, pg_temp
 AS $$ BEGIN ASSERT what IS DISTINCT FROM (SELECT broken FROM regress_mood), what || ' out of order'; END $$;
-CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_needed(event jsonb, identifier text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('functions'); RETURN true; END $$;
-CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_expiry(event jsonb, identifier text) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('functions'); RETURN '{"decision": "expired"}'; END $$;
-CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_fault(event jsonb, identifier text, fault text) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('functions'); RETURN '{"decision": "failed"}'; END $$;
-CREATE FUNCTION public.regress_uncertain(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_uncertain(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('functions'); RETURN '{"decision": "unclear"}'; END $$;
 CREATE FUNCTION public.regress_decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS 'SELECT data';
-CREATE FUNCTION public.regress_event(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_event(event jsonb, identifier text, outcome jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('reactions'); RETURN event; END $$;
-CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = public, pg_temp
+CREATE FUNCTION public.regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
 AS $$ BEGIN PERFORM regress_fail('intercepts'); RETURN task; END $$;
 SELECT twtasks.configure_kind(k::text, k, upper(k::text), k || '-{/n}', attempts => CASE WHEN k <> 'to_do' THEN 4 END, delay => '10ms', expires => '5 h',
 	still_needed => CASE WHEN k <> 'to_do' THEN 'public.regress_needed' END, on_expiry => 'public.regress_expiry',

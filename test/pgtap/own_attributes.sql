@@ -4,19 +4,20 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
+\ir ../lib/events.sql
 CREATE SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
 SELECT plan(30);
 
 CREATE FUNCTION app.rule(task twtasks.task_input) RETURNS twtasks.stuck_rule
-LANGUAGE sql SET search_path = pg_catalog, pg_temp
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT (task.data->>'rule')::twtasks.stuck_rule $$;
 CREATE TABLE app.heard (task jsonb);
 CREATE FUNCTION app.hears(tasks twtasks.ended_task[]) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, pg_temp
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ INSERT INTO app.heard SELECT to_jsonb(t) FROM unnest(tasks) t $$;
 CREATE FUNCTION app.to_task(m twtasks.message) RETURNS twtasks.new_task
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	IF m.key = 'bad' THEN
@@ -71,7 +72,7 @@ SELECT is((SELECT string_agg(concat_ws(' ', l.type, l.looked_at, l.note), ', ') 
 -- ---- late results ----
 CREATE TABLE app.late (late jsonb);
 CREATE FUNCTION twtasks_internal.late_test(late twtasks.late_result[]) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog, pg_temp
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ INSERT INTO app.late SELECT to_jsonb(l) FROM unnest(late) l $$;
 SELECT pg_temp.finish(pg_temp.id(13), 'done', message => 'why') \g /dev/null
 SELECT is((SELECT late->>'result' FROM app.late WHERE late->>'id' = pg_temp.id(13)::text), 'done', 'a late result is told');

@@ -4,8 +4,8 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
-CREATE EXTENSION twtasks_kinds;
+\ir ../lib/events.sql
+\ir ../lib/kinds.sql
 SELECT plan(14);
 
 -- Rows of a table that were read since the last call.

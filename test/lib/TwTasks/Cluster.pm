@@ -87,6 +87,17 @@ sub install_edition
 	return;
 }
 
+# Loads an extension on top of it, such as events, as that role too.
+sub install_on_top
+{
+	my ($self, $database, $edition, $name) = @_;
+	my $file = "$ENV{TWT_EDITIONS}/" . ($edition eq 'one-role' ? 'one-role-' : '') . "$name.sql";
+
+	$self->command_ok([ 'psql', '-Xq', '-o', '/dev/null', '-f', $file, '-d', $self->connstr($database) . ' user=installer' ],
+		"the extension for $name is loaded by that role");
+	return;
+}
+
 # Lists the activity of the server's sessions, after a wait that failed.
 sub show_sessions
 {

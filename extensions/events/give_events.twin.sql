@@ -1,0 +1,2 @@
+-- after:
+SELECT twtasks_internal.make_try_call('text[]', 'text[]', 'boolean[]');
