@@ -1,8 +1,7 @@
 /*
  * demo.sql
- *		The demo's database: the extension, who may do what, and a small bank.
+ *		The database of the demo: who may do what, and a small bank.
  */
-CREATE EXTENSION twtasks;
 
 CREATE ROLE demo_app LOGIN;			/* the application: adds tasks */
 CREATE ROLE demo_sidecar LOGIN;		/* runs them */

@@ -208,13 +208,18 @@ start_server()
 make_database()
 {
 	psql -XAtq -c 'CREATE DATABASE demo'
+	fill_database "$1"
+}
+
+fill_database()
+{
 	psql -XAtq -v ON_ERROR_STOP=1 -d demo -f "$root/scripts/demo.d/$1"
 }
 
 say_versions()
 {
 	printf '\n%stwtasks %s%s on PostgreSQL %s, in %s\n' "$bold" \
-		"$(sql postgres "SELECT extversion FROM pg_extension WHERE extname = 'twtasks'")" "$plain" \
+		"$(sql postgres "SELECT version || CASE edition WHEN 'sql' THEN ', the SQL edition,' ELSE '' END FROM twtasks.edition()")" "$plain" \
 		"$(sql postgres 'SHOW server_version')" "$TWT_CLUSTER"
 }
 
