@@ -35,7 +35,7 @@ AS 'MODULE_PATHNAME', 'twt_call_duty';
  *		problem			the reason why the call failed; NULL: it succeeded
  *
  * Writes		twtasks.duty
- * Locks		an advisory lock, if it is free
+ * Locks		the duty's lock, if it is free; a row
  */
 CREATE FUNCTION twtasks_internal.note_duty(name text, problem text)
 RETURNS void
@@ -49,7 +49,7 @@ BEGIN
 	IF EXISTS (SELECT FROM twtasks.duty d
 			   WHERE d.name = note_duty.name AND d.called >= now - interval '10 seconds'
 				 AND d.problem IS NOT DISTINCT FROM fault)
-		OR NOT pg_try_advisory_xact_lock(hashtextextended('twtasks.duty/' || name, 0)) THEN
+		OR NOT twtasks_internal.try_lock(hashtextextended('twtasks.duty/' || name, 0)) THEN
 		RETURN;
 	END IF;
 	INSERT INTO twtasks.duty AS d (name, called, failed_since, problem)

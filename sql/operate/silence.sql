@@ -196,7 +196,7 @@ END $$;
  *		database is a copy and not adopted
  *
  * Writes		twtasks.incident
- * Locks		an advisory lock, if it is free; a row
+ * Locks		the lock of incidents, if it is free; a row
  */
 CREATE FUNCTION twtasks.judge_silence()
 RETURNS boolean
@@ -218,7 +218,7 @@ DECLARE
 BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN false;
-	ELSIF (silence IS NOT NULL OR is_open) AND pg_try_advisory_xact_lock(hashtextextended('twtasks.incident', 0)) THEN
+	ELSIF (silence IS NOT NULL OR is_open) AND twtasks_internal.try_lock(hashtextextended('twtasks.incident', 0)) THEN
 		PERFORM twtasks_internal.note_incidents(coalesce(silence, '[]'), '{silent}', moment);
 		PERFORM twtasks_internal.tell_incidents(moment);
 	END IF;

@@ -55,13 +55,8 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	lock CONSTANT bigint := twtasks_internal.node_lock(incarnation);
 	-- A node grabs in several sessions, of which one holds its lock.
-	is_held CONSTANT boolean := EXISTS (
-		SELECT FROM pg_locks l
-		WHERE l.locktype = 'advisory' AND l.granted AND l.mode = 'ExclusiveLock' AND l.objsubid = 1
-		  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-		  AND l.classid = (lock >> 32)::oid AND l.objid = (lock & x'ffffffff'::bigint)::oid);
+	is_held CONSTANT boolean := twtasks_internal.holder_of(twtasks_internal.node_lock(incarnation)) IS NOT NULL;
 BEGIN
 	RETURN (
 		SELECT n.name FROM twtasks.node n

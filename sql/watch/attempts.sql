@@ -48,7 +48,7 @@ AS 'MODULE_PATHNAME', 'twt_note_attempts';
  *		is noted once.
  *
  * Writes		twtasks.task_attempt
- * Locks		an advisory lock for each noted task, without waiting
+ * Locks		rows, without waiting
  */
 CREATE FUNCTION twtasks_internal.late_attempts(late twtasks.late_result[])
 RETURNS void
@@ -62,10 +62,11 @@ AS $$
 		(task_id, version, try, runnable, started, ended, incarnation, result, error, next, node)
 	SELECT DISTINCT ON (a.task_id, a.version) a.task_id, a.version, a.try, a.runnable, a.started, twtasks.clock(),
 		   a.incarnation, 'late', l.result || coalesce(': ' || l.message, ''), NULL::timestamptz, a.node
-	FROM unnest(late) l JOIN twtasks.task_attempt a ON a.task_id = l.id AND a.version = l.version
+	FROM unnest(late) l
+	CROSS JOIN LATERAL (SELECT o.* FROM twtasks.task_attempt o
+						WHERE o.task_id = l.id AND o.version = l.version FOR NO KEY UPDATE SKIP LOCKED) a
 	WHERE (a.result IN ('unknown', 'failed') OR a.result = 'cancelled' AND l.result IN ('done', 'delete'))
 	  AND NOT EXISTS (SELECT FROM twtasks.task_attempt b
 					  WHERE b.task_id = a.task_id AND b.version = a.version AND b.result = 'late')
 	  AND twtasks_internal.keep_attempts() > interval '0'
-	  AND pg_try_advisory_xact_lock(hashtextextended('twtasks.late/' || a.task_id, 0))
 $$;

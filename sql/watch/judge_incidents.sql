@@ -191,7 +191,7 @@ END $$;
  *		how many incidents are open
  *
  * Writes		twtasks.incident, twtasks.incident_sent, twtasks.silence, twtasks.duty
- * Locks		an advisory lock, if it is free; rows
+ * Locks		the lock of incidents, if it is free; rows
  */
 CREATE FUNCTION twtasks_internal.judge_incidents()
 RETURNS bigint
@@ -201,7 +201,7 @@ AS $$
 DECLARE
 	judged record;
 BEGIN
-	IF twtasks.is_adopted() AND pg_try_advisory_xact_lock(hashtextextended('twtasks.incident', 0)) THEN
+	IF twtasks.is_adopted() AND twtasks_internal.try_lock(hashtextextended('twtasks.incident', 0)) THEN
 		judged := twtasks_internal.try_call_without_limit('twtasks_internal.judge_now', twtasks.clock());
 		IF judged.state IS NOT NULL THEN
 			RAISE WARNING 'incidents could not be judged: %', judged.error USING ERRCODE = judged.state;

@@ -127,7 +127,8 @@ $$;
  *		is_news			whether there are new ones since the last call
  *
  * Writes		twtasks.monitor_look, twtasks.monitor_type, twtasks.monitor_metric
- * Locks		an advisory lock: no count is replaced by one that began before it
+ * Locks		twtasks.monitor_look against another count: no count is replaced by one that
+ *				began before it
  */
 CREATE FUNCTION twtasks_internal.monitor_tasks(OUT errors bigint, OUT stuck bigint, OUT is_news boolean)
 RETURNS record
@@ -149,7 +150,7 @@ BEGIN
 	IF NOT twtasks.is_adopted() THEN
 		RETURN;
 	END IF;
-	PERFORM pg_advisory_xact_lock(hashtextextended('twtasks.monitor', 0));
+	LOCK TABLE twtasks.monitor_look IN SHARE UPDATE EXCLUSIVE MODE;
 	moment := twtasks.clock();
 	SELECT m.* INTO before FROM twtasks.monitor_look m;
 	DELETE FROM twtasks.monitor_type;
