@@ -156,6 +156,26 @@ item_of(const Hosts *hosts, int which, int server)
 	return list->n == 0 ? NULL : list->items[list->n == 1 ? 0 : server];
 }
 
+static const char *
+nonempty(const char *text)
+{
+	return text == NULL || text[0] == '\0' ? NULL : text;
+}
+
+const char *
+hosts_host(const Hosts *hosts, int server)
+{
+	const char *host = nonempty(item_of(hosts, HOST, server));
+
+	return host != NULL ? host : nonempty(item_of(hosts, HOSTADDR, server));
+}
+
+const char *
+hosts_port(const Hosts *hosts, int server)
+{
+	return nonempty(item_of(hosts, PORT, server));
+}
+
 /*
  * Whether the host is neither an address nor a directory of sockets, which
  * need not have a socket file.

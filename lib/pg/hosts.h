@@ -22,6 +22,10 @@ extern int	hosts_count(const Hosts *hosts);
 /* How long an address may take to answer: connect_timeout, or our default. */
 extern int64 hosts_timeout_us(const Hosts *hosts);
 
+/* A server's host as the string has it, and its port; NULL: the default. */
+extern const char *hosts_host(const Hosts *hosts, int server);
+extern const char *hosts_port(const Hosts *hosts, int server);
+
 /* The name of a server that has to be looked up; NULL: none has. */
 extern const char *hosts_name(const Hosts *hosts, int server);
 

@@ -90,6 +90,13 @@ extern int	pg_backend_pid(const Pg *pg);
 /* The role that logged in, until the session ends; NULL: none. */
 extern const char *pg_login(const Pg *pg);
 
+/*
+ * Adds an array of text: the address by which the session reaches its server, as
+ * host:port/database, and then those of all servers that the connection string
+ * names.  The session is up.
+ */
+extern void pg_add_addresses(const Pg *pg, WireParams *params);
+
 extern void pg_on_notify(Pg *pg, PgNotifyFn fn);
 
 /*

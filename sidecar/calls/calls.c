@@ -106,6 +106,9 @@ const PgStatement call_start_node = {"start_node",
 	"SELECT twtasks_internal.start_node($1::text, $2::int8 * interval '1 millisecond', $3::text, "
 "$4::text[], $5::text[]), twtasks_internal.refusal($3::text)"};
 
+const PgStatement call_tell_addresses = {"tell_addresses",
+"SELECT twtasks_internal.tell_addresses($1::text[])", .is_newer = true};
+
 const PgStatement call_check_handlers = {"check_handlers",
 "SELECT c.place, c.fault FROM twtasks_internal.check_handlers($1::text[], $2::text[]) c"};
 

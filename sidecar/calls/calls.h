@@ -169,6 +169,7 @@ extern void calls_add_buckets(WireParams *params, const Config *config);
 extern void calls_add_types(WireParams *params, const Config *config);
 
 /* name, lease_ms, environment, buckets, types */
+extern const PgStatement call_tell_addresses;
 extern const PgStatement call_start_node;
 enum
 {

@@ -282,6 +282,9 @@ send_start(Node *node)
 	WireParams	params;
 
 	wire_init(&params);
+	pg_add_addresses(node->pg, &params);
+	pg_send(node->pg, &call_tell_addresses, &params, NULL, NULL);
+	wire_init(&params);
 	wire_add_text(&params, config->node);
 	wire_add_int8(&params, config->lease_us / 1000);
 	wire_add_text(&params, config->environment);

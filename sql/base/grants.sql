@@ -51,7 +51,7 @@ GRANT EXECUTE ON FUNCTION
 	twtasks_internal.finish_tasks, twtasks_internal.resolve_finish,
 	twtasks_internal.sweep_tasks, twtasks_internal.expire_tasks, twtasks_internal.promote_tasks,
 	twtasks_internal.recover_tasks, twtasks_internal.run_duties, twtasks_internal.take_types, twtasks_internal.take_cancels,
-	twtasks_internal.start_node, twtasks_internal.refusal, twtasks_internal.heartbeat,
+	twtasks_internal.tell_addresses, twtasks_internal.start_node, twtasks_internal.refusal, twtasks_internal.heartbeat,
 	twtasks_internal.tick, twtasks_internal.end_node, twtasks_internal.make_partitions,
 	twtasks_internal.clean_tasks, twtasks_internal.read_policies,
 	twtasks_internal.run_schedules, twtasks_internal.read_limits, twtasks_internal.offer_slots,

@@ -35,7 +35,7 @@ AS $$
 $$;
 
 /*
- * twtasks.adopt(environment, hold, reason)
+ * twtasks.adopt(environment, hold, reason, address)
  *
  *		Declares that the tasks of this database are to be executed here.
  *		Without this call nothing is executed after a restore, a copy, a
@@ -54,13 +54,16 @@ $$;
  *		hold			NULL: hold them if this is a copy; false: run them, since the
  *						original is known to be gone and nothing was lost
  *		reason			for the record
+ *		address			counts in the SQL edition: host:port/database, by which other
+ *						sidecars reach this same server.  NULL: if this is a copy, the
+ *						next sidecar tells its address, and the original's are forgotten
  *
  * Returns
  *		held			number of tasks held
  *		paused			number of schedules paused
  *
  * Errors
- *		22023			environment is not valid
+ *		22023			environment or address is not valid
  *		25006			on a standby
  *
  * Writes		twtasks.adoption, twtasks.task, twtasks.audit, twtasks.schedule,
@@ -72,6 +75,7 @@ CREATE FUNCTION twtasks.adopt(
 	environment text,
 	hold boolean DEFAULT NULL,
 	reason text DEFAULT NULL,
+	address text DEFAULT NULL,
 	OUT held bigint,
 	OUT paused bigint)
 RETURNS record
@@ -88,11 +92,16 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value',
 				HINT = 'A name has 1 to 63 letters, digits, _ or -.';
 	END IF;
+	IF adopt.address !~ '^[^[:space:]"]{1,255}:[0-9]{1,5}/[^"]{1,63}$' THEN
+		RAISE EXCEPTION 'invalid address: "%"', adopt.address
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Give it as the refusal of the sidecar does: host:port/database.';
+	END IF;
 	PERFORM twtasks_internal.own_place();	-- refuses standbys
 	LOCK TABLE twtasks.adoption IN SHARE ROW EXCLUSIVE MODE;
 	held := 0;
 	paused := 0;
-	is_copy := NOT twtasks.is_adopted();
+	is_copy := CASE WHEN adopt.address IS NULL THEN twtasks_internal.seems_copied() ELSE NOT twtasks.is_adopted() END;
 	IF coalesce(adopt.hold, is_copy) THEN
 		held := twtasks_internal.hold_copied(adopt.reason);
 		SELECT count(*) FILTER (WHERE twtasks_internal.set_schedule_paused(s.name, true, adopt.reason) = 'paused')
@@ -100,6 +109,7 @@ BEGIN
 	END IF;
 	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
 	PERFORM twtasks_internal.write_adoption(adopt.environment, held_before + held, adopt.reason);
+	PERFORM twtasks_internal.note_addresses(adopt.address, is_copy);
 	-- The nodes in a copy are the original's.
 	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND is_copy;
 END $$;

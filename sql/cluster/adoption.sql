@@ -124,6 +124,71 @@ $$;
 SELECT twtasks_internal.write_adoption(NULL, 0, 'CREATE EXTENSION');
 
 /*
+ * twtasks_internal.tell_addresses(addresses)
+ *
+ *		A sidecar tells by which addresses it reaches this database, for start_node() in
+ *		the same session.  The library recognizes copies by their files, so addresses do
+ *		not count with it.  Without files, a copy of a whole server shows by its address
+ *		alone.
+ *
+ * Parameters
+ *		addresses		as host:port/database: first that of the session, then those of
+ *						all servers in the sidecar's configuration
+ */
+CREATE FUNCTION twtasks_internal.tell_addresses(addresses text[])
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+$$;
+
+/*
+ * twtasks_internal.address_fault()
+ *
+ *		The reason why a sidecar that reaches the database by the address of this session
+ *		must not execute its tasks.
+ *
+ * Returns
+ *		text; NULL: there is none
+ */
+CREATE FUNCTION twtasks_internal.address_fault()
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT NULL::text
+$$;
+
+/*
+ * twtasks_internal.note_addresses(address, forget)
+ *
+ *		Records addresses by which sidecars reach this database, where they count.
+ *
+ * Parameters
+ *		address			the address; NULL: those of this session
+ *		forget			whether the addresses that were recorded are another database's
+ */
+CREATE FUNCTION twtasks_internal.note_addresses(address text, forget boolean)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+$$;
+
+/*
+ * twtasks_internal.seems_copied()
+ *
+ *		Whether adopt() should hold the tasks of this database.
+ */
+CREATE FUNCTION twtasks_internal.seems_copied()
+RETURNS boolean
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT NOT twtasks.is_adopted()
+$$;
+
+/*
  * twtasks_internal.refusal(environment)
  *
  *		The reason why a sidecar must not execute the tasks of this database.
@@ -141,7 +206,7 @@ RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(twtasks_internal.adoption_fault(),
+	SELECT coalesce(twtasks_internal.adoption_fault(), twtasks_internal.address_fault(),
 		(SELECT format('it was adopted for environment %s, not %s',
 					   coalesce('"' || a.environment || '"', 'none'),
 					   coalesce('"' || refusal.environment || '"', 'none'))

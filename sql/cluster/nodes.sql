@@ -60,6 +60,7 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	DELETE FROM twtasks.refused_node r WHERE r.name = start_node.name;
+	PERFORM twtasks_internal.note_addresses(NULL, false);
 	PERFORM twtasks_internal.renew_marker();
 	INSERT INTO twtasks.node (incarnation, name, started, heartbeat, lease, buckets, types)
 	OVERRIDING SYSTEM VALUE

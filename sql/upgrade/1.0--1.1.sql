@@ -112,6 +112,9 @@ DROP FUNCTION twtasks_internal.grab_tasks(
 DROP FUNCTION twtasks_internal.execute_tasks(
 	text, name, uuid[], bigint[], bigint, bigint, bigint[], twtasks.stuck_rule[], text[], text[], jsonb, tid[], boolean);
 
+/* An address by which sidecars reach the database. */
+DROP FUNCTION twtasks.adopt(text, boolean, text);
+
 /* More filters. */
 DROP FUNCTION twtasks.change_tasks(
 	text, text, text, text, text, twtasks.task_status[], text, timestamptz, timestamptz, boolean, integer, timestamptz, boolean);

@@ -38,7 +38,7 @@ SELECT f, '{producer,worker,operator,viewer,tester}'::text[] FROM unnest('{is_en
 	cron_next,cron_preview}'::text[]) f
 UNION ALL
 SELECT f, '{worker}'::text[] FROM unnest('{next_triggers,grab_tasks,resolve_grab,execute_tasks,find_handler,check_handlers,note_faults,finish_tasks,resolve_finish,sweep_tasks,
-	expire_tasks,promote_tasks,recover_tasks,run_duties,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,
+	expire_tasks,promote_tasks,recover_tasks,run_duties,tell_addresses,start_node,refusal,heartbeat,tick,end_node,make_partitions,clean_tasks,read_policies,run_schedules,take_types,take_cancels,
 	read_limits,offer_slots,clean_slots,monitor_tasks,note_flow,note_progress,late_commits}'::text[]) f
 UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,prioritize_task,cancel_task,fail_task,confirm_task,hold_task,release_task,
@@ -52,7 +52,7 @@ SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{begin_import,check_task,compare_import,digest,end_import,import_task,import_tasks,imported_context,imported_row,imported_status,imported_tasks,is_same_task,read_imported,store_imported,begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_priority,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,
-	finished_facts,renew_marker,make_marker,write_adoption,forget_progress,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,prioritize_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,lock_settings,own_place,
+	finished_facts,renew_marker,make_marker,write_adoption,address_fault,note_addresses,seems_copied,forget_progress,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,prioritize_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,lock_settings,own_place,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,cancel_orphans,write_audit,
 	ask_stuck,ask_duties,pause,resume,check_library,call_stuck,call_duty,call_late,tell_late,call_function,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
