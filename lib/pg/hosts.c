@@ -156,26 +156,6 @@ item_of(const Hosts *hosts, int which, int server)
 	return list->n == 0 ? NULL : list->items[list->n == 1 ? 0 : server];
 }
 
-static const char *
-nonempty(const char *text)
-{
-	return text == NULL || text[0] == '\0' ? NULL : text;
-}
-
-const char *
-hosts_host(const Hosts *hosts, int server)
-{
-	const char *host = nonempty(item_of(hosts, HOST, server));
-
-	return host != NULL ? host : nonempty(item_of(hosts, HOSTADDR, server));
-}
-
-const char *
-hosts_port(const Hosts *hosts, int server)
-{
-	return nonempty(item_of(hosts, PORT, server));
-}
-
 /*
  * Whether the host is neither an address nor a directory of sockets, which
  * need not have a socket file.
@@ -254,4 +234,35 @@ hosts_connect(const Hosts *hosts, int server, const char *address, const char *a
 	pfree(keywords);
 	pfree(values);
 	return conn;
+}
+
+static const char *
+first_given(const char *item, const char *second, const char *third)
+{
+	if (item != NULL && item[0] != '\0')
+		return item;
+	return second != NULL && second[0] != '\0' ? second : third;
+}
+
+static void
+add_address(WireParams *params, const char *host, const char *port, const char *database)
+{
+	char	   *address = psprintf("%s:%s/%s", host, port, database);
+
+	wire_text(params, address);
+	pfree(address);
+}
+
+void
+hosts_add_addresses(const char *conninfo, const PGconn *conn, WireParams *params)
+{
+	Hosts	   *hosts = hosts_new(conninfo);
+
+	wire_add_array(params, WIRE_TEXT, 1 + hosts->n);
+	add_address(params, PQhost(conn), PQport(conn), PQdb(conn));
+	for (int i = 0; i < hosts->n; i++)
+		add_address(params,
+					first_given(item_of(hosts, HOST, i), item_of(hosts, HOSTADDR, i), PQhost(conn)),
+					first_given(item_of(hosts, PORT, i), NULL, PQport(conn)), PQdb(conn));
+	hosts_free(hosts);
 }

@@ -10,6 +10,8 @@
 
 #include "libpq-fe.h"
 
+#include "pg/wire.h"
+
 typedef struct Hosts Hosts;
 
 /* Takes a string that conninfo_check() accepts. */
@@ -22,10 +24,6 @@ extern int	hosts_count(const Hosts *hosts);
 /* How long an address may take to answer: connect_timeout, or our default. */
 extern int64 hosts_timeout_us(const Hosts *hosts);
 
-/* A server's host as the string has it, and its port; NULL: the default. */
-extern const char *hosts_host(const Hosts *hosts, int server);
-extern const char *hosts_port(const Hosts *hosts, int server);
-
 /* The name of a server that has to be looked up; NULL: none has. */
 extern const char *hosts_name(const Hosts *hosts, int server);
 
@@ -35,5 +33,11 @@ extern const char *hosts_name(const Hosts *hosts, int server);
  */
 extern PGconn *hosts_connect(const Hosts *hosts, int server, const char *address,
 							 const char *application);
+
+/*
+ * Adds an array of text: the address of the connection, as host:port/database, and then
+ * the addresses of all servers that the string names.
+ */
+extern void hosts_add_addresses(const char *conninfo, const PGconn *conn, WireParams *params);
 
 #endif							/* TWT_HOSTS_H */

@@ -234,34 +234,10 @@ pg_login(const Pg *pg)
 	return pg->conn == NULL ? NULL : PQuser(pg->conn);
 }
 
-static void
-add_address(WireParams *params, const char *host, const char *port, const char *database)
-{
-	char	   *address = psprintf("%s:%s/%s", host, port, database);
-
-	wire_text(params, address);
-	pfree(address);
-}
-
 void
 pg_add_addresses(const Pg *pg, WireParams *params)
 {
-	Hosts	   *hosts = hosts_new(pg->conninfo);
-	const char *own_host = PQhost(pg->conn);
-	const char *own_port = PQport(pg->conn);
-	const char *database = PQdb(pg->conn);
-	int			n = hosts_count(hosts);
-
-	wire_add_array(params, WIRE_TEXT, 1 + n);
-	add_address(params, own_host, own_port, database);
-	for (int i = 0; i < n; i++)
-	{
-		const char *host = hosts_host(hosts, i);
-		const char *port = hosts_port(hosts, i);
-
-		add_address(params, host != NULL ? host : own_host, port != NULL ? port : own_port, database);
-	}
-	hosts_free(hosts);
+	hosts_add_addresses(pg->conninfo, pg->conn, params);
 }
 
 void

@@ -132,8 +132,8 @@ SELECT twtasks_internal.write_adoption(NULL, 0, 'CREATE EXTENSION');
  *		alone.
  *
  * Parameters
- *		addresses		as host:port/database: first that of the session, then those of
- *						all servers in the sidecar's configuration
+ *		addresses		as host:port/database: first the session's, then all servers'
+ *						in the sidecar's configuration
  */
 CREATE FUNCTION twtasks_internal.tell_addresses(addresses text[])
 RETURNS void
@@ -165,7 +165,7 @@ $$;
  *		Records addresses by which sidecars reach this database, where they count.
  *
  * Parameters
- *		address			the address; NULL: those of this session
+ *		address			the address; NULL: what tell_addresses() was told
  *		forget			whether the addresses that were recorded are another database's
  */
 CREATE FUNCTION twtasks_internal.note_addresses(address text, forget boolean)

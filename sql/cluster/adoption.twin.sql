@@ -1,8 +1,8 @@
 -- before:
 /*
  * A copy of a whole server has the rows, the identifier and the oids of its original, and
- * SQL cannot look at files.  What differs, and what a failover keeps, is the address by
- * which sidecars reach the database.
+ * SQL cannot look at files.  The address by which sidecars reach the database differs,
+ * and a failover keeps it.
  */
 CREATE TABLE twtasks_internal.address (
 	address	text COLLATE "C" NOT NULL,												-- host:port/database, as the sidecars have it
@@ -15,8 +15,8 @@ COMMENT ON TABLE twtasks_internal.address IS 'Addresses by which sidecars may ex
 /*
  * twtasks_internal.told_addresses()
  *
- *		What tell_addresses() was told in this session; NULL: nothing, as by older
- *		sidecars.
+ *		The addresses of the last tell_addresses() in this session; NULL: none, as with
+ *		older sidecars.
  */
 CREATE FUNCTION twtasks_internal.told_addresses()
 RETURNS text[]
@@ -78,7 +78,7 @@ AS $$
 	-- Sidecars that work here show that this is no copy, but a server with another name too.
 	SELECT NOT twtasks.is_adopted()
 		OR EXISTS (SELECT FROM twtasks.refused_node r
-				   WHERE r.refusal ^@ 'it was adopted at ' AND r.at > clock_timestamp() - interval '10 minutes')
+				   WHERE r.refusal ^@ 'it was adopted at ' AND r.at > (SELECT clock_timestamp()) - interval '10 minutes')
 		   AND NOT EXISTS (SELECT FROM twtasks.node n
 						   WHERE n.ended IS NULL AND twtasks_internal.holder_of(twtasks_internal.node_lock(n.incarnation)) IS NOT NULL)
 $$;
