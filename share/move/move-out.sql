@@ -2,8 +2,12 @@
  * move-out.sql -- moves the tasks of a database to another one, which may have the other
  * edition of twtasks: the extension or the SQL edition, of the same version.
  *
- *		psql -X -d OLD -f move-out.sql >moved.sql
- *		psql -X -d NEW -f moved.sql
+ *		umask 077
+ *		psql -X -d OLD -f move-out.sql >moved.sql &&
+ *		psql -X -d NEW -f moved.sql >moved.log && grep 'All rows have arrived' moved.log
+ *
+ * The file has all payloads, so nobody else may read it.  Continue only if the status of
+ * these commands is 0: of a file that was cut, NEW takes nothing.
  *
  * The first command writes all that is kept: tasks, history, keys, policies, schedules and
  * audits.  From then on OLD refuses new tasks and runs none, and it keeps all its rows.
@@ -58,7 +62,9 @@ UPDATE twtasks.adoption SET ended = clock_timestamp() WHERE ended IS NULL;
 
 -- ---- The head of moved.sql ----
 
+-- psql fails if the file ends before \endif.
 SELECT format($head$\set ON_ERROR_STOP on
+\if true
 \set QUIET on
 \encoding UTF8
 BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -138,7 +144,7 @@ END $check$;
 	SELECT count(*) AS rows, concat_ws(' ', count(*), sum(('x' || left(md5(r::text), 15))::bit(60)::bigint)) AS found FROM (SELECT %s FROM %s) r) here$f$,
 	t.columns, t.name, t.name, t.name, t.columns, t.name)
 FROM (:tables) t ORDER BY t.oid \gexec
-\echo 'COMMIT;\n\\echo \'All rows have arrived. This database runs them when somebody calls twtasks.adopt(environment, hold => false).\''
+\echo 'COMMIT;\n\\echo \'All rows have arrived. This database runs them when somebody calls twtasks.adopt(environment, hold => false).\'\n\\endif'
 
 CREATE FUNCTION twtasks_internal.refuse_moved()
 RETURNS trigger

@@ -130,9 +130,20 @@ append_to_file("$directory/short.sql", $text);
 like((psql($super, 'library', "$directory/short.sql"))[0], qr/table "twtasks.unique_key" has not arrived as it was/, 'a row that is missing is noticed');
 is(session_of('library')->query('SELECT count(*) FROM twtasks.task'), 0, '... and nothing arrives');
 
+# A file that was cut: psql ends a COPY in order when its file ends.
+$text = slurp_file("$directory/moved.sql");
+foreach my $place ('\set QUIET', 'DO $$', 'COPY twtasks.finished_task ', "\nCOPY twtasks.unique_key", 'SELECT setval', 'COMMIT')
+{
+	my $name = $place =~ s/\W+/ /gr;
+
+	append_to_file("$directory/$name.sql", substr($text, 0, index($text, $place)));
+	command_fails([ 'psql', '-X', '-d', $node->connstr('library') . " user=$super", '-f', "$directory/$name.sql" ], "psql fails if the file ends before $name");
+	is(session_of('library')->query('SELECT count(*) FROM twtasks.task'), 0, '... and nothing arrives');
+}
+
 my ($error, $out) = psql($super, 'library', "$directory/moved.sql");
 is($error, '', 'the extension takes all rows');
-like($out, qr/twtasks\.task: 6 rows, as before\n/, '... and counts them');
+like($out, qr/twtasks\.task: 6 rows, as before\n.*All rows have arrived/s, '... and counts them');
 is_deeply(rows_of('library'), $before, 'each row is as before');
 like((psql($super, 'library', "$directory/moved.sql"))[0], qr/has rows.*just installed/s, 'a second load is refused');
 is(session_of('library')->query(q{SELECT count(*) FROM pg_trigger WHERE tgenabled = 'D'}), 0, 'no trigger stays off');
