@@ -32,6 +32,7 @@
 #define twt_may_use(schema, role) \
 	(object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK)
 #define twt_parse_name(text) stringToQualifiedNameList(text, NULL)
+#define twt_locator(relation) ((relation)->rd_locator)
 #define twt_may_become(member, role) member_can_set_role(member, role)
 #else
 #define twt_may_execute(function, role) \
@@ -39,6 +40,7 @@
 #define twt_may_use(schema, role) \
 	(pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK)
 #define twt_parse_name(text) stringToQualifiedNameList(text)
+#define twt_locator(relation) ((relation)->rd_node)
 #define twt_may_become(member, role) is_member_of_role(member, role)
 #endif
 

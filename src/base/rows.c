@@ -377,7 +377,7 @@ rows_delete(Rows *rows, TupleTableSlot *row)
 	{
 		case TM_Ok:
 			target_deleted(rows->target, &row->tts_tid);
-			vacated_note(rows->table, ItemPointerGetBlockNumber(&row->tts_tid));
+			vacated_note(rows->table, row);
 			return ROW_OK;
 		case TM_Updated:
 			refuse_stale_snapshot();

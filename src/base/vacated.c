@@ -27,6 +27,7 @@ typedef struct Note
 {
 	TransactionId deleter;
 	BlockNumber page;
+	Buffer		buffer;			/* where the page was */
 } Note;
 
 static Note notes[NOTES];
@@ -35,11 +36,14 @@ static uint32 newest;			/* one beyond the last note */
 static Oid	noted_table;
 
 void
-vacated_note(Relation table, BlockNumber page)
+vacated_note(Relation table, TupleTableSlot *row)
 {
 	TransactionId deleter = GetCurrentTransactionId();
+	BlockNumber page = ItemPointerGetBlockNumber(&row->tts_tid);
 	const Note *last = &notes[(newest - 1) % NOTES];
 
+	if (!TTS_IS_BUFFERTUPLE(row))
+		return;
 	if (noted_table != RelationGetRelid(table))
 	{
 		noted_table = RelationGetRelid(table);
@@ -49,49 +53,53 @@ vacated_note(Relation table, BlockNumber page)
 		return;
 	notes[newest++ % NOTES] = (Note)
 	{
-		.deleter = deleter, .page = page
+		.deleter = deleter, .page = page, .buffer = ((BufferHeapTupleTableSlot *) row)->buffer
 	};
 	if (newest - oldest > NOTES)
 		oldest = newest - NOTES;
 }
 
-/* The pruning passes over a page that somebody else has pinned. */
-static void
-offer_page(Relation table, BlockNumber page)
+/*
+ * Returns whether the page is still in its buffer.  Pages are not read again, since
+ * one that cannot be read would fail a call that has other work.  The pruning
+ * passes over a page that somebody else has pinned.
+ */
+static bool
+offer_page(Relation table, const Note *note)
 {
-	Buffer		buffer = ReadBuffer(table, page);
 	Size		room;
 
-	heap_page_prune_opt(table, buffer);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	room = PageGetHeapFreeSpace(BufferGetPage(buffer));
-	UnlockReleaseBuffer(buffer);
-	RecordPageWithFreeSpace(table, page, room);
+	if (!BufferIsValid(note->buffer) ||
+		!ReadRecentBuffer(twt_locator(table), MAIN_FORKNUM, note->page, note->buffer))
+		return false;
+	heap_page_prune_opt(table, note->buffer);
+	LockBuffer(note->buffer, BUFFER_LOCK_SHARE);
+	room = PageGetHeapFreeSpace(BufferGetPage(note->buffer));
+	UnlockReleaseBuffer(note->buffer);
+	RecordPageWithFreeSpace(table, note->page, room);
+	return true;
 }
 
 void
 vacated_offer(Relation table)
 {
 	GlobalVisState *visible;
-	BlockNumber blocks,
-				first = InvalidBlockNumber,
-				end = 0;
+	BlockNumber first = InvalidBlockNumber;
+	BlockNumber end = 0;
 
 	if (oldest == newest || noted_table != RelationGetRelid(table) ||
 		table->rd_tableam != GetHeapamTableAmRoutine())
 		return;
 	visible = GlobalVisTestFor(table);
-	/* A table that was rewritten may end before a noted page. */
-	blocks = RelationGetNumberOfBlocks(table);
-	for (int i = 0; i < OFFERED_AT_ONCE && oldest != newest; i++, oldest++)
+	for (int i = 0; i < OFFERED_AT_ONCE && oldest != newest; i++)
 	{
 		const Note *note = &notes[oldest % NOTES];
 
 		if (!GlobalVisTestIsRemovableXid(visible, note->deleter))
 			break;
-		if (note->page >= blocks)
+		oldest++;
+		if (!offer_page(table, note))
 			continue;
-		offer_page(table, note->page);
 		first = Min(first, note->page);
 		end = Max(end, note->page + 1);
 	}

@@ -18,17 +18,16 @@
 #ifndef TWT_VACATED_H
 #define TWT_VACATED_H
 
-#include "storage/block.h"
+#include "executor/tuptable.h"
 #include "utils/relcache.h"
 
-/* Notes that our transaction has deleted a row of this page. */
-extern void vacated_note(Relation table, BlockNumber page);
+/* Notes the page of a row that our transaction has found and deleted. */
+extern void vacated_note(Relation table, TupleTableSlot *row);
 
 /*
- * Offers the room of noted pages whose rows nobody sees.  The caller has the
- * table locked as for a write.  A session that uses a page is not waited for.
- *
- * Errors: XX001 and 58P01, where a page cannot be read
+ * Offers the room of noted pages whose rows nobody sees, if the pages are still in
+ * memory.  The caller has the table locked as for a write.  A session that uses a
+ * page is not waited for.
  */
 extern void vacated_offer(Relation table);
 
