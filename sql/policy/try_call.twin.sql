@@ -23,7 +23,7 @@ DECLARE
 BEGIN
 	FOREACH name IN ARRAY '{try_call,try_call_without_limit}'::text[] LOOP
 		EXECUTE format($declaration$
-			CREATE FUNCTION twtasks_internal.%I(function text, %s,
+			CREATE OR REPLACE FUNCTION twtasks_internal.%I(function text, %s,
 				OUT result text, OUT state text, OUT error text, OUT detail text, OUT hint text)
 			RETURNS record
 			LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -42,10 +42,12 @@ BEGIN
 END $make$;
 
 -- after:
+-- begin: in each update
 SELECT twtasks_internal.make_try_call('text');
 SELECT twtasks_internal.make_try_call('uuid');
 SELECT twtasks_internal.make_try_call('integer');
 SELECT twtasks_internal.make_try_call('timestamptz');
+-- end: in each update
 
 -- instead of twt_try_call:
 

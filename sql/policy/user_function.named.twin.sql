@@ -20,7 +20,7 @@ DECLARE
 	names CONSTANT text := (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, cardinality(types)) n);
 BEGIN
 	EXECUTE format($declaration$
-		CREATE FUNCTION twtasks_internal.call_function(purpose text, function text, result regtype, as_role regrole, %s)
+		CREATE OR REPLACE FUNCTION twtasks_internal.call_function(purpose text, function text, result regtype, as_role regrole, %s)
 		RETURNS text
 		LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 		SET search_path = pg_catalog, pg_temp
@@ -33,9 +33,11 @@ BEGIN
 		END $body$ $declaration$, arguments, places, names);
 END $make$;
 
+-- begin: in each update
 SELECT twtasks_internal.make_call_function('jsonb');
 SELECT twtasks_internal.make_call_function('jsonb', 'text');
 SELECT twtasks_internal.make_call_function('jsonb', 'text', 'text');
 SELECT twtasks_internal.make_call_function('jsonb', 'text', 'jsonb');
 SELECT twtasks_internal.make_call_function('jsonb', 'text', 'timestamptz');
 SELECT twtasks_internal.make_call_function('jsonb', 'text', 'integer', 'text');
+-- end: in each update

@@ -16,4 +16,6 @@ BEGIN
 END
 
 -- after:
+-- begin: in each update
 SELECT twtasks_internal.make_try_call('text', 'twtasks.late_result[]');
+-- end: in each update

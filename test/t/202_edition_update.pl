@@ -53,6 +53,11 @@ rewrite('sql/base/settings.twin.sql', "('keep_audit', '400d')", "('keep_audit', 
 rewrite('sql/base/settings.twin.sql', "('keep_attempts', '14d')", "('keep_attempts', '15d')");
 rewrite('sql/base/settings.twin.sql', "SELECT 'notify'", "SELECT 'notify'::text");
 rewrite('sql/policy/user_function.twin.sql', "SELECT twtasks_internal.make_call('call_retry'", "SELECT twtasks_internal.make_call('call_later', 'a later one', 'text', 'integer');\nSELECT twtasks_internal.make_call('call_retry'");
+# Code that a template makes, a function with another name, and one with another parameter.
+rewrite('sql/policy/try_call.twin.sql', 'EXCEPTION WHEN OTHERS OR ASSERT_FAILURE', 'EXCEPTION WHEN ASSERT_FAILURE OR OTHERS');
+rewrite('sql/policy/user_function.named.twin.sql', 'RETURN answer;', "RETURN answer;\t-- as text");
+rewrite('sql/add/add_task.known.twin.sql', 'twtasks_internal.count_changes', 'twtasks_internal.changes_between') foreach 1 .. 3;
+rewrite('sql/add/add_task.known.twin.sql', 'nearest_type(type text)', 'nearest_type(type text, later integer DEFAULT 0)');
 append_to_file("$next/sql/watch/later.sql", <<'SQL');
 /*
  * twtasks.later()
