@@ -64,6 +64,27 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.prepares(query)
+ *
+ *		Whether one of its statements is PREPARE TRANSACTION, whatever comments it has.
+ */
+CREATE FUNCTION twtasks_internal.prepares(query text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	before text;
+BEGIN
+	LOOP	-- the innermost comments first
+		before := query;
+		query := regexp_replace(query, '/[*](?:[^*/]|[*](?!/)|/(?![*]))*[*]/', ' ', 'g');
+		EXIT WHEN query = before;
+	END LOOP;
+	RETURN regexp_replace(query, concat('--[^', chr(10), chr(13), ']*'), ' ', 'g') ~* '(^|;)[[:space:]]*prepare[[:space:]]+transaction';
+END $$;
+
+/*
  * twtasks_internal.send_news()
  *
  *		Sends the triggers of the transaction for the bucket of the row, unless the
@@ -87,7 +108,8 @@ DECLARE
 	name CONSTANT text := 'twtasks_news.b' || md5(NEW.bucket);
 	known CONSTANT text := current_setting(name, true);
 	triggers CONSTANT text := CASE WHEN known <> '' THEN substr(known, strpos(known, chr(10)) + 1) ELSE 'sweep' END;
-	statement CONSTANT text := coalesce(left(current_query(), 200), '');
+	statement CONSTANT text := coalesce(left(current_query(), 4000), '');
+	prepares CONSTANT boolean := statement ~* 'prepare' AND twtasks_internal.prepares(statement);
 	callers text;
 	relies boolean;
 	has_lock boolean;
@@ -98,14 +120,14 @@ BEGIN
 	ELSE
 		-- As in src/commit/commit.c: a look finds no task that is due later, and nobody may
 		-- rely on a transaction that may still fail.
-		relies := triggers <> 'sweep' AND triggers !~ '(?n)^([^ ]+ ){4}[1-9]'
+		relies := NOT prepares AND triggers <> 'sweep' AND triggers !~ '(?n)^([^ ]+ ){4}[1-9]'
 			AND current_setting('transaction_isolation') <> 'serializable' AND current_setting('lock_timeout') = '0';
 	END IF;
 	WITH gone AS (DELETE FROM twtasks_internal.news n WHERE n.ctid = nullif(split_part(known, chr(10), 1), '')::tid)
 	SELECT true INTO has_lock FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket AND relies FOR UPDATE SKIP LOCKED;
 	IF has_lock IS NULL AND relies AND EXISTS (SELECT FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket)
 		-- A prepared transaction cannot notify: a sweep finds its tasks.
-		OR statement ~* '^[[:space:]]*prepare[[:space:]]+transaction' THEN
+		OR prepares THEN
 		RETURN NULL;
 	END IF;
 	PERFORM pg_notify('twtasks', concat(NEW.bucket, chr(10), triggers));

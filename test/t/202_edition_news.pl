@@ -65,6 +65,9 @@ is(sent('BEGIN', add('GONE'), 'ROLLBACK'), '', 'nothing is sent after a rollback
 is(sent('BEGIN', add('FIRST'), 'SET CONSTRAINTS ALL IMMEDIATE', add('SECOND'), add('THIRD'), 'COMMIT'),
 	'FIRST | SECOND | THIRD', 'constraints that are immediate lose nothing');
 is(sent('BEGIN', add('PREPARED'), 'PREPARE TRANSACTION \'p\'', 'COMMIT PREPARED \'p\''), '', 'a prepared transaction leaves its task to the sweep');
+is(sent('BEGIN', add('PREPARED'), "$_ TRANSACTION 'p'", 'COMMIT PREPARED \'p\''), '', "... with comments: $_")
+  foreach '/* app=pay */ PREPARE', "-- app /* pay\n/* a /* nested **/ */ prepare /* the */", '/*' . 'x' x 1000 . '*/PREPARE';
+is(sent("/* ; PREPARE TRANSACTION 'p' */ SELECT 'prepare transaction' FROM twtasks.add_task('PLAIN')"), 'PLAIN', 'words in a comment or in a value prepare nothing');
 is($node->value('SELECT count(*) FROM twtasks_internal.news'), '0', 'no row of news is left');
 $node->value('CREATE FUNCTION adds() RETURNS void LANGUAGE plpgsql SET work_mem = \'4MB\' AS $$ BEGIN PERFORM twtasks.add_task(\'INSIDE\'); END $$');
 is(sent('BEGIN', 'SELECT adds()', add('OUTSIDE'), 'COMMIT'), 'INSIDE OUTSIDE', 'what a function with a setting adds is sent at the commit');
