@@ -176,8 +176,11 @@ END $$;
 CREATE FUNCTION twtasks_internal.is_printable(value text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$ SELECT value !~ concat('[', chr(1), '-', chr(31), chr(127), ']') $$;
+-- Without a search_path, so that the planner inlines it.
+AS $$
+	SELECT value OPERATOR(pg_catalog.!~) ('[' OPERATOR(pg_catalog.||) pg_catalog.chr(1) OPERATOR(pg_catalog.||) '-' OPERATOR(pg_catalog.||) pg_catalog.chr(31)
+		OPERATOR(pg_catalog.||) pg_catalog.chr(127) OPERATOR(pg_catalog.||) ']')
+$$;
 
 /*
  * twtasks_internal.check_fields(task)
@@ -295,12 +298,12 @@ DECLARE
 BEGIN
 	PERFORM twtasks_internal.check_type(task.type);
 	task.context := twtasks_internal.session_context(task.context);
-	SELECT p.* INTO policy FROM twtasks.policy_of(task.type) p;
+	policy := twtasks.policy_of(task.type);
 	own := CASE WHEN policy.on_end ^@ 'twtasks_internal.' THEN policy.on_end END;
 	IF policy.intercept <> 'none' THEN
 		task := twtasks_internal.intercepted(task, policy.intercept, own IS NOT NULL);
 		PERFORM twtasks_internal.check_type(task.type);
-		SELECT p.* INTO policy FROM twtasks.policy_of(task.type) p;
+		policy := twtasks.policy_of(task.type);
 		own := CASE WHEN policy.on_end ^@ 'twtasks_internal.' THEN policy.on_end END;
 	END IF;
 	PERFORM twtasks_internal.check_known_type(task.type);
@@ -319,8 +322,8 @@ END $$;
 /*
  * twtasks_internal.is_plain()
  *
- *		Whether a task that has a valid type and no key needs no other check: there are no
- *		policies, no allowed types, and no settings other than the standard.
+ *		Whether a task with a valid type, and a valid key or none, needs no other check: there
+ *		are no policies, no allowed types, and no settings other than the standard.
  */
 CREATE FUNCTION twtasks_internal.is_plain()
 RETURNS boolean
@@ -354,31 +357,42 @@ BEGIN
 END $$;
 
 -- twin: twt_add_task LANGUAGE plpgsql SECURITY DEFINER SET plan_cache_mode = force_generic_plan
+#variable_conflict use_variable
 DECLARE
-	role CONSTANT text := CASE current_setting('role') WHEN 'none' THEN session_user::text ELSE current_setting('role') END;
 	now CONSTANT timestamptz := clock_timestamp();
 	us CONSTANT bigint := extract(epoch FROM now) * 1000000;
-	waits CONSTANT boolean := coalesce(run_after > now, false);
 	size CONSTANT integer := coalesce(octet_length(data::text), 0) + coalesce(octet_length(payload), 0) + coalesce(octet_length(context::text), 0);
+	role text;
+	is_told boolean;
 	added twtasks.added_task;
 	task twtasks.new_task;
 BEGIN
-	-- Most tasks have a type and data, and all that the others need would take ten times as long.
-	IF num_nonnulls(key, task_id, sub_type, bucket, expires) = 0 AND type ~ '^[A-Za-z0-9_.:|/-]{1,120}$' AND size < 1000000
-		AND coalesce(priority BETWEEN 0 AND 9, true) AND coalesce(isfinite(run_after), true) AND twtasks_internal.is_plain() THEN
+	-- Most tasks have a type and data, and perhaps a key, and all that the others need would take ten times as long.
+	-- PL/pgSQL prepares each expression again in each transaction, so there are few, and large ones.
+	IF num_nonnulls(task_id, sub_type, bucket, expires) = 0 AND type <> '' AND octet_length(type) <= 120
+		AND ltrim(type, 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:|/-') = '' AND size < 1000000
+		AND (key IS NULL OR octet_length(key) BETWEEN 1 AND 1000 AND twtasks_internal.is_printable(key))
+		AND coalesce(priority, 5) BETWEEN 0 AND 9 AND coalesce(isfinite(run_after), true)
+		AND twtasks_internal.is_plain() THEN
 		-- as new_id() and store_task() do
-		added.task_id := lpad(to_hex(us / 1000), 12, '0') || '7' || lpad(to_hex(us % 1000 * 4096 / 1000), 3, '0')
-			|| substr(replace(gen_random_uuid()::text, '-', ''), 17);
-		INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, priority, added_by, type, data, payload, context)
-		VALUES (added.task_id, now, now, CASE WHEN waits THEN run_after ELSE now + interval '30 minutes' END,
-			CASE WHEN waits THEN 'WAITING' ELSE 'SUBMITTED' END::twtasks.task_status, NOT waits, size, coalesce(priority, 5), role,
-			type, data, payload, context);
-		PERFORM twtasks_internal.tell('default', concat(added.task_id, ' 0 ', coalesce(priority, 5), ' ', size, ' ',
-			CASE WHEN waits THEN least(extract(epoch FROM run_after) * 1000000, 9223372036854775807)::bigint ELSE 0 END, ' ', type));
-		added.version := 0;
-		added.result := 'added';
-		RETURN added;
+		added.task_id := lpad(to_hex(us / 1000 * 65536 + 28672 + us % 1000 * 4096 / 1000), 16, '0') || substr(gen_random_uuid()::text, 20);
+		IF key IS NOT NULL THEN
+			INSERT INTO twtasks.unique_key AS k (task_id, key) VALUES (added.task_id, key) ON CONFLICT DO NOTHING;
+		END IF;
+		IF key IS NULL OR FOUND THEN
+			INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, priority, added_by,
+				type, key, data, payload, context)
+			VALUES (added.task_id, now, now, CASE WHEN run_after > now THEN run_after ELSE now + interval '30 minutes' END,
+				CASE WHEN run_after > now THEN 'WAITING' ELSE 'SUBMITTED' END::twtasks.task_status, (run_after > now) IS NOT TRUE,
+				size, coalesce(priority, 5), CASE current_setting('role') WHEN 'none' THEN session_user::text ELSE current_setting('role') END,
+				type, key, data, payload, context)
+			RETURNING 0::bigint, 'added', twtasks_internal.tell('default', concat(added.task_id, ' 0 ', coalesce(priority, 5), ' ', size, ' ',
+				CASE WHEN run_after > now THEN least(extract(epoch FROM run_after) * 1000000, 9223372036854775807)::bigint ELSE 0 END, ' ', type)) IS NULL
+			INTO added.version, added.result, is_told;
+			RETURN added;
+		END IF;
 	END IF;
+	role := pg_get_userbyid(twtasks_internal.caller());
 	task := twtasks.new_task(type, data, sub_type, key, task_id, priority, run_after, bucket, expires, context, payload);
 	RETURN twtasks_internal.store_task(twtasks_internal.checked(task, 'kept', role), role);
 END

@@ -45,20 +45,25 @@ CREATE FUNCTION twtasks.policy_of(
 	OUT on_end text,
 	OUT takeover twtasks.takeover_rule)
 RETURNS record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
+BEGIN
+	-- PL/pgSQL keeps the plan for the next call.
 	WITH fitting AS (
 		SELECT p.pattern, p.options, twtasks_internal.fits(p.pattern, policy_of.type) AS fit FROM twtasks.type_policy p
 		WHERE twtasks_internal.fits(p.pattern, policy_of.type) IS NOT NULL)
 	SELECT ARRAY(SELECT f.pattern FROM fitting f ORDER BY f.fit DESC),
 		   o.bucket, o.priority, o.timeout, o.queue_time, o.expires_after, o.stuck, o.stuck_function, o.when_done,
 		   o.nodes, o.intercept, o.retry, o.retry_function, o.reset_tries, o.aging, o.on_end, o.takeover
+	INTO patterns, bucket, priority, timeout, queue_time, expires_after, stuck, stuck_function, when_done,
+		 nodes, intercept, retry, retry_function, reset_tries, aging, on_end, takeover
 	-- the last of several values for a name stays
 	FROM jsonb_populate_record(NULL::twtasks.policy, (
 			SELECT jsonb_object_agg(e.key, e.value ORDER BY f.fit)
-			FROM fitting f CROSS JOIN LATERAL jsonb_each(f.options) e)) o
-$$;
+			FROM fitting f CROSS JOIN LATERAL jsonb_each(f.options) e)) o;
+END $$;
 
 /*
  * twtasks_internal.queue_time(type)

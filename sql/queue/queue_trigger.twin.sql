@@ -6,12 +6,14 @@
  */
 CREATE FUNCTION twtasks_internal.trigger_line(id uuid, version bigint, priority integer, size integer, due timestamptz, type text)
 RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT concat_ws(' ', id, version, priority, size,
-		CASE WHEN due > clock_timestamp() THEN least(extract(epoch FROM due) * 1000000, 9223372036854775807)::bigint ELSE 0 END, type)
-$$;
+BEGIN
+	-- PL/pgSQL keeps the plan for the next transaction.
+	RETURN concat_ws(' ', id, version, priority, size,
+		CASE WHEN due > clock_timestamp() THEN least(extract(epoch FROM due) * 1000000, 9223372036854775807)::bigint ELSE 0 END, type);
+END $$;
 
 /* A row that its transaction removes again at the commit: its trigger sends the triggers. */
 CREATE UNLOGGED TABLE twtasks_internal.news (
@@ -44,22 +46,17 @@ AS $$
 DECLARE
 	-- A setting cannot have the name of each bucket.
 	name CONSTANT text := 'twtasks_news.b' || md5(bucket);
-	known CONSTANT text := current_setting(name, true);
-	place tid;
+	known text := current_setting(name, true);
 BEGIN
 	IF known <> '' THEN
 		IF right(known, 6) <> chr(10) || 'sweep' THEN
-			PERFORM set_config(name, CASE WHEN octet_length(known) + octet_length(triggers) < 7800 THEN known || chr(10) || triggers
+			known := set_config(name, CASE WHEN octet_length(known) + octet_length(triggers) < 7800 THEN known || chr(10) || triggers
 				ELSE split_part(known, chr(10), 1) || chr(10) || 'sweep' END, true);
 		END IF;
 	ELSE
-		PERFORM set_config(name, chr(10) || triggers, true);
-		INSERT INTO twtasks_internal.news AS n (bucket) VALUES (bucket) RETURNING n.ctid INTO place;
-		IF current_setting(name) <> '' THEN
-			PERFORM set_config(name, concat(place, chr(10), triggers), true);
-		ELSE	-- After SET CONSTRAINTS the triggers are on their way by now.
-			DELETE FROM twtasks_internal.news n WHERE n.ctid = place;
-		END IF;
+		-- The setting comes first, as after SET CONSTRAINTS the trigger fires at the end of this statement.
+		INSERT INTO twtasks_internal.news AS n (bucket) VALUES (bucket)
+		RETURNING set_config(name, concat(n.ctid, chr(10), triggers), true) INTO known;
 	END IF;
 END $$;
 
@@ -112,7 +109,7 @@ DECLARE
 	prepares CONSTANT boolean := statement ~* 'prepare' AND twtasks_internal.prepares(statement);
 	callers text;
 	relies boolean;
-	has_lock boolean;
+	is_on_its_way boolean;
 BEGIN
 	GET DIAGNOSTICS callers = PG_CONTEXT;
 	IF strpos(callers, chr(10)) > 0 OR statement ~* 'constraints' THEN
@@ -124,8 +121,11 @@ BEGIN
 			AND current_setting('transaction_isolation') <> 'serializable' AND current_setting('lock_timeout') = '0';
 	END IF;
 	WITH gone AS (DELETE FROM twtasks_internal.news n WHERE n.ctid = nullif(split_part(known, chr(10), 1), '')::tid)
-	SELECT true INTO has_lock FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket AND relies FOR UPDATE SKIP LOCKED;
-	IF has_lock IS NULL AND relies AND EXISTS (SELECT FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket)
+	SELECT l.bucket IS NULL INTO is_on_its_way
+	FROM twtasks_internal.news_lock n
+	LEFT JOIN LATERAL (SELECT o.bucket FROM twtasks_internal.news_lock o WHERE o.bucket = n.bucket FOR UPDATE SKIP LOCKED) l ON true
+	WHERE n.bucket = NEW.bucket AND relies;
+	IF is_on_its_way
 		-- A prepared transaction cannot notify: a sweep finds its tasks.
 		OR prepares THEN
 		RETURN NULL;
