@@ -36,13 +36,12 @@ SET LOCAL lock_timeout = '30s';
 SELECT set_config('role', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'twtasks_internal'), true) AS ignored \gset
 
 /*
- * Left out: constants, settings, all that an edition has for itself in twtasks_internal, and
- * what is true only while a sidecar runs.
+ * Left out: constants, settings, all that an edition has for itself in twtasks_internal,
+ * what is true only while a sidecar runs, and tables of others in the schema.
  */
-\set tables 'SELECT c.oid, c.oid::regclass AS name, (SELECT string_agg(quote_ident(a.attname), $$, $$ ORDER BY a.attname COLLATE "C") FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = $$$$) AS columns FROM pg_class c WHERE c.relnamespace = $$twtasks$$::regnamespace AND c.relkind IN ($$r$$, $$p$$) AND c.relpersistence = $$p$$ AND NOT c.relispartition AND c.relname <> ALL ($${transition,setting,cleaning,duty,flow,monitor_look,monitor_metric,monitor_type,refused_node,slot_use,task_progress,test_clock}$$)'
+\set tables 'SELECT c.oid, c.oid::regclass AS name, (SELECT string_agg(quote_ident(a.attname), $$, $$ ORDER BY a.attname COLLATE "C") FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = $$$$) AS columns FROM pg_class c WHERE c.relnamespace = $$twtasks$$::regnamespace AND c.relkind IN ($$r$$, $$p$$) AND c.relpersistence = $$p$$ AND NOT c.relispartition AND pg_get_userbyid(c.relowner) = current_user AND c.relname <> ALL ($${transition,setting,cleaning,duty,flow,monitor_look,monitor_metric,monitor_type,refused_node,slot_use,task_progress,test_clock}$$)'
 
--- A sidecar that runs would come to a deadlock with the other locks.
-LOCK TABLE twtasks.node IN EXCLUSIVE MODE;
+SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t.name) FROM (:tables) t ORDER BY t.oid \gexec
 
 DO $$
 DECLARE
@@ -59,8 +58,9 @@ BEGIN
 				HINT = 'To move them again, DROP FUNCTION twtasks_internal.refuse_moved() CASCADE.';
 	END IF;
 END $$;
-SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t.name) FROM (:tables) t ORDER BY t.oid \gexec
 UPDATE twtasks.adoption SET ended = clock_timestamp() WHERE ended IS NULL;
+SELECT CASE e.edition WHEN 'sql' THEN 'twtasks_internal.duration(''keep_audit'')' ELSE 'current_setting(''twtasks.keep_audit'')::interval' END AS audits_kept
+FROM twtasks.edition() e \gset
 
 -- ---- The head of moved.sql ----
 
@@ -82,10 +82,23 @@ DO $$
 DECLARE
 	name text;
 	has_rows boolean;
+	audits_kept interval;
 BEGIN
 	IF (SELECT e.version FROM twtasks.edition() e) <> %1$L THEN
 		RAISE EXCEPTION 'this database has another version of twtasks than %1$s'
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Update the older one of the two first.';
+	END IF;
+	-- The first cleaning would drop what is older.  Audits are kept for ever by 0.
+	PERFORM twtasks_internal.keep_finished();	-- loads the library, which knows its parameters
+	EXECUTE CASE (SELECT e.edition FROM twtasks.edition() e)
+		WHEN 'sql' THEN $q$SELECT twtasks_internal.duration('keep_audit')$q$
+		ELSE $q$SELECT current_setting('twtasks.keep_audit')::interval$q$ END INTO audits_kept;
+	IF twtasks_internal.keep_finished() < %3$L OR twtasks_internal.keep_attempts() < %4$L
+		OR audits_kept < %5$L AND audits_kept <> '0' OR audits_kept <> '0' AND %5$L::interval = '0' THEN
+		RAISE EXCEPTION 'this database keeps its history for a shorter time'
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = 'The other one has keep_finished %3$s, keep_attempts %4$s, keep_audit %5$s.',
+				HINT = 'Set at least these times here.';
 	END IF;
 	FOREACH name IN ARRAY %2$L::text[] LOOP
 		IF to_regclass(name) IS NULL THEN
@@ -103,11 +116,16 @@ BEGIN
 END $$;
 DELETE FROM twtasks.adoption;
 -- The rows have their audit with them, and were checked when they were added.
-SELECT format('ALTER TABLE %%s DISABLE TRIGGER %%I', g.tgrelid::regclass, g.tgname)
-FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
-WHERE NOT g.tgisinternal AND g.tgenabled = 'O' AND g.tgparentid = 0 AND c.relkind IN ('r', 'p')
-  AND p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) \gexec$head$,
-	e.version, (SELECT array_agg(t.name::text ORDER BY t.oid) FROM (:tables) t))
+SELECT coalesce(string_agg(format('ALTER TABLE %%s DISABLE TRIGGER %%I;', t.name, t.tgname), ' '), '') AS triggers_off,
+	coalesce(string_agg(format('ALTER TABLE %%s ENABLE %%s TRIGGER %%I;', t.name, CASE t.tgenabled WHEN 'A' THEN 'ALWAYS' END, t.tgname), ' '), '') AS triggers_on
+FROM (SELECT g.tgrelid::regclass AS name, g.tgname, g.tgenabled
+	  FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
+	  WHERE NOT g.tgisinternal AND g.tgparentid = 0 AND c.relkind IN ('r', 'p')
+		AND c.relnamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND pg_get_userbyid(c.relowner) = current_user
+		AND (g.tgenabled = 'O' OR g.tgenabled = 'A' AND p.pronamespace NOT IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace))) t \gset
+:triggers_off$head$,
+	e.version, (SELECT array_agg(t.name::text ORDER BY t.oid) FROM (:tables) t),
+	twtasks_internal.keep_finished(), twtasks_internal.keep_attempts(), :audits_kept)
 FROM twtasks.edition() e;
 SELECT format('SELECT twtasks_internal.make_partition(%L, %L, %L) AS ignored \gset', c.relname, pg_get_expr(c.relpartbound, c.oid), whole.relname)
 FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class whole ON whole.oid = i.inhparent
@@ -125,11 +143,8 @@ CROSS JOIN LATERAL (VALUES
 ORDER BY t.oid, s.number \gexec
 SELECT format('SELECT format(''SELECT setval(%%L, %%s, %%L) AS ignored \gset'', %L, last_value, is_called) FROM %s', s.oid::regclass, s.oid::regclass)
 FROM pg_class s
-WHERE s.relkind = 'S' AND s.relnamespace = 'twtasks'::regnamespace ORDER BY s.oid \gexec
-SELECT $tail$SELECT format('ALTER TABLE %s ENABLE TRIGGER %I', g.tgrelid::regclass, g.tgname)
-FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
-WHERE NOT g.tgisinternal AND g.tgenabled = 'D' AND g.tgparentid = 0 AND c.relkind IN ('r', 'p')
-  AND p.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) \gexec$tail$;
+WHERE s.relkind = 'S' AND s.relnamespace = 'twtasks'::regnamespace AND pg_get_userbyid(s.relowner) = current_user ORDER BY s.oid \gexec
+\echo ':triggers_on'
 
 -- ---- The proof: the number of rows, and a sum over their contents ----
 
@@ -158,6 +173,7 @@ BEGIN
 		USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'Connect to that database.';
 END $$;
-CREATE TRIGGER moved AFTER INSERT OR UPDATE OR DELETE ON twtasks.task
-	FOR EACH ROW EXECUTE FUNCTION twtasks_internal.refuse_moved();
+-- Of each statement, since one that changes no row may answer from rows that have moved.
+SELECT format('CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s EXECUTE FUNCTION twtasks_internal.refuse_moved()', t.name)
+FROM (:tables) t WHERE t.name::text NOT IN ('twtasks.node', 'twtasks.handled_type') ORDER BY t.oid \gexec
 COMMIT;

@@ -93,7 +93,9 @@ $node->value($_) foreach
 	q{SELECT twtasks.pause_type('PAUSED', 'for now')},
 	q{SELECT twtasks.allow_type('FOREIGN*', 'twtasks_producer')},
 	q{SELECT twtasks.configure_limit('LIMITED', 3, 'cluster')},
-	q{SELECT twtasks.schedule('yearly', '0 0 1 1 *', 'NOOP')};
+	q{SELECT twtasks.schedule('yearly', '0 0 1 1 *', 'NOOP')},
+	q{UPDATE twtasks.setting SET value = '400d' WHERE name = 'keep_finished'},
+	'CREATE TABLE twtasks.of_somebody (n integer)';
 my %id = (
 	done => $node->add_task('NOOP', key => 'done', data => '{"a": 1.10, "b": "é\\\\"}'),
 	error => $node->add_task('FAILS'),
@@ -120,8 +122,15 @@ my $before = rows_of('postgres');
 cmp_ok(length $before->{$_}, '>', 0, "$_ has rows") foreach qw(twtasks.task twtasks.finished_task twtasks.node twtasks.unique_key
   twtasks.audit twtasks.type_policy twtasks.policy_audit twtasks.pause twtasks.limit_rule twtasks.schedule twtasks.allowed_type);
 like($node->common_session->try('SELECT twtasks.add_task(\'NOOP\')'), qr/55000: .*were moved to another one/, 'the database that they left refuses new ones');
+like($node->common_session->try($_), qr/55000: .*were moved to another one/, "... and refuses $_")
+  foreach q{SELECT twtasks.add_task('NOOP', key => 'done')}, q{SELECT twtasks.pause_type('LATER', 'too late')}, q{SELECT twtasks.adopt(NULL, hold => false)};
 is($node->value('SELECT is_adopted FROM twtasks.adoption_state'), 'f', '... and runs none');
 like(move_out('installer', 'postgres', 'none.sql'), qr/were moved already/, '... and moves none a second time');
+
+like((psql($super, 'library', "$directory/moved.sql"))[0], qr/keeps its history for a shorter time.*keep_finished 400 days/s, 'a cleaning would drop what has moved');
+$node->append_conf('postgresql.conf', "twtasks.keep_finished = '400d'");
+$node->reload;
+wait_ok(sub { session_of('library')->query('SELECT twtasks_internal.keep_finished() = interval \'400 days\'') eq 't' }, '... unless the time is as long');
 
 # A row that is lost on the way.
 my $text = slurp_file("$directory/moved.sql");
@@ -141,12 +150,24 @@ foreach my $place ('\set QUIET', 'DO $$', 'COPY twtasks.finished_task ', "\nCOPY
 	is(session_of('library')->query('SELECT count(*) FROM twtasks.task'), 0, '... and nothing arrives');
 }
 
+# Triggers of the application see no task that moves, and each is afterwards as it was.
+my $triggers = 'SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 ORDER BY 1, 2';
+
+session_of('library')->query($_) foreach
+	q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a new task'; END $$},
+	'CREATE TRIGGER refuse BEFORE INSERT ON twtasks.task FOR EACH ROW EXECUTE FUNCTION refuse()',
+	'CREATE TRIGGER "Always: one" BEFORE INSERT ON twtasks.task EXECUTE FUNCTION refuse()',
+	'ALTER TABLE twtasks.task ENABLE ALWAYS TRIGGER "Always: one"',
+	'ALTER TABLE twtasks.schedule DISABLE TRIGGER USER';
+my $switched = session_of('library')->query($triggers);
+
 my ($error, $out) = psql($super, 'library', "$directory/moved.sql");
 is($error, '', 'the extension takes all rows');
 like($out, qr/twtasks\.task: 6 rows, as before\n.*All rows have arrived/s, '... and counts them');
 is_deeply(rows_of('library'), $before, 'each row is as before');
 like((psql($super, 'library', "$directory/moved.sql"))[0], qr/has rows.*just installed/s, 'a second load is refused');
-is(session_of('library')->query(q{SELECT count(*) FROM pg_trigger WHERE tgenabled = 'D'}), 0, 'no trigger stays off');
+is(session_of('library')->query($triggers), $switched, 'each trigger is on or off as before');
+session_of('library')->query($_) foreach 'DROP FUNCTION refuse() CASCADE', 'ALTER TABLE twtasks.schedule ENABLE TRIGGER USER';
 is(session_of('library')->query('SELECT is_adopted FROM twtasks.adoption_state'), 'f', 'nothing runs there before somebody calls adopt()');
 is(session_of('library')->query('SELECT * FROM twtasks.adopt(NULL, hold => false)'), '0|0', 'a person lets the tasks run');
 $ledger->release('gate');
@@ -161,6 +182,7 @@ is($second->stop, 0, 'the sidecar stops in order');
 
 is(move_out($super, 'library', 'back.sql'), '', 'the tasks move from the extension');
 $before = rows_of('library');
+session_of('again')->query(q{UPDATE twtasks.setting SET value = '400d' WHERE name = 'keep_finished'});
 is((psql('installer', 'again', "$directory/back.sql"))[0], '', 'the SQL edition takes them');
 is_deeply(rows_of('again'), $before, 'each row is as before');
 is(session_of('again')->query('SELECT * FROM twtasks.adopt(NULL, hold => false)'), '0|0', 'a person lets the tasks run');
