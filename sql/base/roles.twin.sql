@@ -3,15 +3,20 @@
 
 -- after with roles:
 /*
- * Functions of users are called by a role without rights: see call_user().  Only C can
- * call them as their owners.
+ * Functions of users are called by a role without rights: see make_call().  Only C can
+ * call them as their owners.  Their deferred triggers fire as another, which may not even
+ * call such functions.
  */
 DO $$
+DECLARE
+	role name;
 BEGIN
-	IF pg_catalog.to_regrole('twtasks_caller') IS NULL THEN
-		CREATE ROLE twtasks_caller NOLOGIN NOINHERIT;
-	END IF;
-	IF NOT pg_catalog.pg_has_role('twtasks_owner', 'twtasks_caller', 'MEMBER') THEN
-		GRANT twtasks_caller TO twtasks_owner;
-	END IF;
+	FOREACH role IN ARRAY '{twtasks_caller,twtasks_deferred}'::name[] LOOP
+		IF pg_catalog.to_regrole(role) IS NULL THEN
+			EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN NOINHERIT', role);
+		END IF;
+		IF NOT pg_catalog.pg_has_role('twtasks_owner', role, 'MEMBER') THEN
+			EXECUTE pg_catalog.format('GRANT %I TO twtasks_owner', role);
+		END IF;
+	END LOOP;
 END $$;

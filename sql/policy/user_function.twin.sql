@@ -70,9 +70,8 @@ END $make$;
 /*
  * twtasks_internal.make_fire_deferred()
  *
- *		Makes fire_deferred(), of twtasks_caller too: it fires the deferred triggers of the
- *		transaction as that role, and the next ones at once, unless a trigger defers others
- *		again.  A trigger could change our functions as that role: check_calls() follows.
+ *		Makes fire_deferred(), which fires the deferred triggers of the transaction.  It
+ *		belongs to twtasks_deferred, which may call nothing, and owns nothing else.
  */
 CREATE FUNCTION twtasks_internal.make_fire_deferred()
 RETURNS void
@@ -207,8 +206,8 @@ END $$;
 /*
  * twtasks_internal.check_calls()
  *
- *		Raises an error if a function of a user has changed the functions that called it.  Its
- *		owner can make it run as twtasks_caller, which owns those.
+ *		Raises an error if a function of a user has changed the functions that called it, or
+ *		fired its triggers.  Its owner can make it run as twtasks_caller, which owns those.
  *
  * Errors
  *		42501			it has
@@ -218,8 +217,16 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+	owner CONSTANT name := twtasks_internal.owner();
 BEGIN
-	IF (SELECT count(*) FILTER (WHERE p.prosecdef) <> 17 FROM pg_proc p
+	IF (SELECT count(*) FILTER (WHERE p.prosecdef AND NOT p.proisstrict AND p.provolatile = 'v' AND p.prosupport = 0
+				AND p.proconfig = '{"search_path=pg_catalog, pg_temp"}'
+				AND pg_get_userbyid(p.proowner) = CASE WHEN owner <> 'twtasks_owner' THEN owner
+					WHEN p.proname = 'fire_deferred' THEN 'twtasks_deferred' ELSE 'twtasks_caller' END
+				AND ARRAY(SELECT DISTINCT pg_get_userbyid(a.grantee) FROM aclexplode(p.proacl) a) <@ ARRAY[owner, pg_get_userbyid(p.proowner)]
+				AND owner = ANY (ARRAY(SELECT pg_get_userbyid(a.grantee) FROM aclexplode(p.proacl) a))) <> 17
+		FROM pg_proc p
 		WHERE p.pronamespace = 'twtasks_internal'::regnamespace
 		  AND (p.proname ^@ 'call_for_'
 			   OR p.proname = ANY ('{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred}'))) THEN
@@ -228,11 +235,76 @@ BEGIN
 	END IF;
 END $$;
 
+/*
+ * twtasks_internal.rows_to_defer()
+ *
+ *		How many rows this transaction has changed, by table, where triggers of others can be
+ *		deferred.
+ *
+ * Returns
+ *		NULL: there are no such tables
+ */
+CREATE FUNCTION twtasks_internal.rows_to_defer()
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN (
+		SELECT jsonb_object_agg(r.tgrelid, pg_stat_get_xact_tuples_inserted(r.tgrelid) + pg_stat_get_xact_tuples_updated(r.tgrelid)
+										   + pg_stat_get_xact_tuples_deleted(r.tgrelid))
+		FROM (SELECT DISTINCT t.tgrelid FROM pg_trigger t WHERE t.tgdeferrable AND t.tgfoid <> 'twtasks_internal.send_news'::regproc) r);
+END $$;
+
+/*
+ * twtasks_internal.fire_all_deferred()
+ *
+ *		Fires deferred triggers, also new ones that these defer.  None may be left for the
+ *		commit, where they would have the rights of the session.
+ *
+ * Errors
+ *		54001			they defer others again and again
+ */
+CREATE FUNCTION twtasks_internal.fire_all_deferred()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	before jsonb;
+	is_done boolean := false;
+BEGIN
+	FOR round IN 1 .. 10 LOOP
+		before := twtasks_internal.rows_to_defer();
+		IF before IS NULL THEN
+			PERFORM twtasks_internal.fire_deferred();
+			RETURN;
+		END IF;
+		-- SQL cannot see what is pending.  All that was pending fires, so only a row that this
+		-- round changes can make more so.  TRUNCATE may take its count back, but no further
+		-- than to the start of a subtransaction.
+		BEGIN
+			PERFORM twtasks_internal.fire_deferred();
+			is_done := current_setting('track_counts')::boolean
+				AND NOT EXISTS (SELECT FROM jsonb_each_text(twtasks_internal.rows_to_defer()) n
+								WHERE n.value::bigint > coalesce((before ->> n.key)::bigint, 0));
+		EXCEPTION WHEN no_data_found THEN		-- for the subtransaction
+			RAISE;
+		END;
+		IF is_done THEN
+			RETURN;
+		END IF;
+	END LOOP;
+	RAISE EXCEPTION 'deferred triggers defer others again and again'
+		USING ERRCODE = 'statement_too_complex',
+			HINT = 'Triggers that fire at the end of a SQL handler may not defer others. The server needs track_counts to see it.';
+END $$;
+
 GRANT USAGE ON SCHEMA twtasks TO twtasks_caller;
 GRANT EXECUTE ON FUNCTION twtasks_internal.function_named, twtasks_internal.require_function, twtasks_internal.check_callable, twtasks_internal.check_calls, twtasks_internal.owner TO twtasks_caller;
 -- begin: in each update
 GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_caller;
-GRANT EXECUTE ON FUNCTION twtasks_internal.make_call, twtasks_internal.make_fire_deferred TO twtasks_caller;
+GRANT EXECUTE ON FUNCTION twtasks_internal.make_call TO twtasks_caller;
 SET ROLE twtasks_caller;
 SELECT twtasks_internal.make_call('call_retry', 'retry_function', 'timestamptz', 'twtasks.task_input', 'text');
 SELECT twtasks_internal.make_call('call_stuck_rule', 'stuck_function', 'twtasks.stuck_rule', 'twtasks.task_input');
@@ -250,8 +322,15 @@ SELECT twtasks_internal.make_call('call_for_on_uncertain', 'on_uncertain', 'json
 SELECT twtasks_internal.make_call('call_for_event_function', 'event_function', 'jsonb', 'jsonb', 'text', 'jsonb');
 SELECT twtasks_internal.make_call('call_for_read_model', 'read_model', 'jsonb', 'jsonb');
 SELECT twtasks_internal.make_call('call_for_contract', 'contract', 'boolean', 'jsonb');
+SET ROLE twtasks_owner;
+REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call FROM twtasks_caller;
+REVOKE CREATE ON SCHEMA twtasks_internal FROM twtasks_caller;
+DROP FUNCTION IF EXISTS twtasks_internal.fire_deferred();
+GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_deferred;
+GRANT EXECUTE ON FUNCTION twtasks_internal.make_fire_deferred, twtasks_internal.owner TO twtasks_deferred;
+SET ROLE twtasks_deferred;
 SELECT twtasks_internal.make_fire_deferred();
 SET ROLE twtasks_owner;
-REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call, twtasks_internal.make_fire_deferred FROM twtasks_caller;
-REVOKE CREATE ON SCHEMA twtasks_internal FROM twtasks_caller;
+REVOKE EXECUTE ON FUNCTION twtasks_internal.make_fire_deferred, twtasks_internal.owner FROM twtasks_deferred;
+REVOKE ALL ON SCHEMA twtasks_internal FROM twtasks_deferred;
 -- end: in each update

@@ -102,8 +102,8 @@ END $$;
 /*
  * twtasks_internal.handler_answer(function, is_void, input)
  *
- *		Calls a handler.  Its deferred triggers fire as the role that calls it, which has
- *		no rights: at the commit they would have the sidecar's.
+ *		Calls a handler.  Its deferred triggers fire as a role without rights: at the commit
+ *		they would have the sidecar's.
  *
  * Returns
  *		NULL: it returns none
@@ -116,13 +116,12 @@ AS $$
 DECLARE
 	answer twtasks.task_result;
 BEGIN
-	PERFORM twtasks_internal.fire_deferred();
 	IF is_void THEN
 		PERFORM twtasks_internal.call_void_handler(function, input);
 	ELSE
 		answer := twtasks_internal.call_handler(function, input);
 	END IF;
-	PERFORM twtasks_internal.fire_deferred(), twtasks_internal.check_calls();
+	PERFORM twtasks_internal.fire_all_deferred(), twtasks_internal.check_calls();
 	RETURN answer;
 END $$;
 
@@ -358,6 +357,8 @@ BEGIN
 	PERFORM twtasks_internal.require(u.name, u.is_null)
 	FROM unnest('{ids,versions,timeouts_ms,stuck,types,buckets}'::text[], ARRAY[ids IS NULL, versions IS NULL, timeouts_ms IS NULL,
 			stuck IS NULL, types IS NULL, buckets IS NULL]) WITH ORDINALITY u(name, is_null, n) ORDER BY u.n;
+	-- From here on, deferrable triggers on our tables fire with the grab, not with a handler.
+	PERFORM twtasks_internal.fire_all_deferred(), twtasks_internal.check_calls();
 	FOR task IN
 		SELECT g.*, row_number() OVER () AS number, count(g.version) OVER () AS won, may_call, is_void
 		FROM (SELECT f.* FROM twtasks_internal.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets,

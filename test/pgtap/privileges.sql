@@ -151,7 +151,7 @@ SELECT is((SELECT count(*) FROM (SELECT proacl FROM pg_proc WHERE pronamespace I
 
 -- The owner of all is nobody's login and has no rights of its own.
 SELECT is((SELECT count(*) FROM pg_class WHERE relnamespace = 'twtasks'::regnamespace AND relowner <> 'twtasks_owner'::regrole)
-	+ (SELECT count(*) FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND pg_get_userbyid(proowner) NOT IN ('twtasks_owner', 'twtasks_caller'))
+	+ (SELECT count(*) FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND pg_get_userbyid(proowner) NOT IN ('twtasks_owner', 'twtasks_caller', 'twtasks_deferred'))
 	+ (SELECT count(*) FROM pg_type WHERE typnamespace = 'twtasks'::regnamespace AND typowner <> 'twtasks_owner'::regrole)
 	+ (SELECT count(*) FROM pg_namespace WHERE nspname IN ('twtasks', 'twtasks_internal') AND nspowner <> 'twtasks_owner'::regrole), 0::bigint, 'twtasks_owner owns everything');
 SELECT is((SELECT jsonb_agg(DISTINCT jsonb_build_array(rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolinherit))

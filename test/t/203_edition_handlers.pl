@@ -24,6 +24,35 @@ my $functions = <<'SQL';
 	END $$;
 	CREATE TABLE app.noted (who text);
 	CREATE CONSTRAINT TRIGGER noted AFTER INSERT ON app.noted DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.note();
+	-- Triggers that defer others: again until n is 0, or for ever; and with a table emptied between.
+	CREATE TABLE app.again (n integer);
+	CREATE FUNCTION app.again() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		SET CONSTRAINTS ALL DEFERRED;
+		INSERT INTO app.again SELECT NEW.n - 1 WHERE NEW.n <> 0;
+		RETURN NULL;
+	END $$;
+	CREATE CONSTRAINT TRIGGER again AFTER INSERT ON app.again DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.again();
+	CREATE TABLE app.ping (n integer);
+	CREATE TABLE app.pong (n integer);
+	CREATE FUNCTION app.emptied() RETURNS trigger LANGUAGE plpgsql AS $$
+	DECLARE
+		other CONSTANT text := CASE TG_TABLE_NAME WHEN 'ping' THEN 'pong' ELSE 'ping' END;
+	BEGIN
+		IF NEW.n = 1 THEN
+			SET CONSTRAINTS ALL DEFERRED;
+			EXECUTE format('TRUNCATE app.%I', other);
+			EXECUTE format('INSERT INTO app.%I VALUES (1)', other);
+		END IF;
+		RETURN NULL;
+	END $$;
+	CREATE CONSTRAINT TRIGGER emptied AFTER INSERT ON app.ping DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.emptied();
+	CREATE CONSTRAINT TRIGGER emptied AFTER INSERT ON app.pong DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.emptied();
+	CREATE TABLE app.deferred (sql text);
+	CREATE FUNCTION app.deferred() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE NEW.sql; RETURN NULL; END $$;
+	CREATE CONSTRAINT TRIGGER deferred AFTER INSERT ON app.deferred DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.deferred();
+	CREATE TABLE app.grabbed (by text);
+	CREATE FUNCTION app.grabbed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.grabbed VALUES (current_user); RETURN NULL; END $$;
 	CREATE FUNCTION app.transfer(task twtasks.task_input) RETURNS twtasks.task_result
 	LANGUAGE plpgsql SECURITY DEFINER SET search_path = app, pg_temp AS $$
 	BEGIN
@@ -65,6 +94,42 @@ sub sidecar_of
 		($config{postgres} ? (postgres => $config{postgres}) : ()));
 }
 
+# Deferred triggers of handlers; $climb runs a statement in a handler, and returns how it ended.
+sub test_deferred
+{
+	my ($node, $climb) = @_;
+	my $defer = 'SET CONSTRAINTS ALL DEFERRED; INSERT INTO';
+
+	is($climb->("$defer again VALUES (3)"), 'DONE', 'a deferred trigger may defer others');
+	is($node->value('SELECT count(*) FROM app.again'), '4', '... which fire');
+	like($climb->("$defer again VALUES (-1)"), qr/^ERROR deferred triggers defer others again and again \(SQLSTATE 54001\)/, '... not without end');
+	like($climb->("SET CONSTRAINTS ALL IMMEDIATE; INSERT INTO pong VALUES (0); $defer ping VALUES (1)"), qr/^ERROR .*SQLSTATE 54001/, '... even if the table is emptied');
+	return;
+}
+
+# A deferred trigger has no rights, where there are roles.
+sub test_rights
+{
+	my ($node, $climb) = @_;
+
+	$node->value(<<'TEXT');
+		CREATE ROLE bank;
+		CREATE FUNCTION app.pay(task twtasks.task_input) RETURNS void
+		LANGUAGE sql SECURITY DEFINER SET search_path = app, pg_temp AS 'INSERT INTO noted VALUES (''paid'')';
+		REVOKE ALL ON FUNCTION app.pay FROM PUBLIC;
+		GRANT EXECUTE ON FUNCTION app.pay TO twtasks_caller;
+		GRANT bank TO sidecar;
+TEXT
+	for ('SELECT app.pay(NULL)', 'SET ROLE bank', 'ALTER FUNCTION twtasks_internal.call_void_handler SET search_path = app',
+		'ALTER FUNCTION twtasks_internal.fire_deferred SET search_path = app', 'REVOKE EXECUTE ON FUNCTION twtasks_internal.fire_deferred FROM twtasks_owner',
+		'GRANT EXECUTE ON FUNCTION twtasks_internal.fire_deferred TO bank', 'ALTER FUNCTION twtasks_internal.fire_deferred STRICT',
+		'ALTER FUNCTION twtasks_internal.fire_deferred SECURITY INVOKER')
+	{
+		like($climb->("SET CONSTRAINTS ALL DEFERRED; INSERT INTO deferred VALUES ('$_')"), qr/^ERROR .*SQLSTATE 42501/, "a deferred trigger may not: $_");
+	}
+	return;
+}
+
 # Checks that hold in both: $add adds a task and returns its id; $fault is why a handler is refused.
 sub test_handlers
 {
@@ -100,6 +165,7 @@ $node->value(<<'SQL');
 	GRANT team TO sidecar;
 	GRANT USAGE ON SCHEMA app TO PUBLIC;
 	GRANT ALL ON ALL TABLES IN SCHEMA app TO team;
+	GRANT INSERT, TRUNCATE ON app.again, app.ping, app.pong, app.grabbed TO PUBLIC;
 	ALTER FUNCTION app.transfer OWNER TO team;
 	ALTER FUNCTION app.defers OWNER TO team;
 	ALTER FUNCTION app.climbs OWNER TO team;
@@ -112,6 +178,20 @@ my $add = sub {
 
 test_handlers($node, 'team', '"app.refused" is not SECURITY DEFINER', $add);
 is($node->value('SELECT string_agg(who, \' \') FROM app.note'), 'team', 'a trigger that a handler has deferred itself has no rights, not even the ones of the sidecar');
+$node->value('CREATE CONSTRAINT TRIGGER grabbed AFTER UPDATE ON twtasks.task DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.grabbed()');
+my $climb = sub {
+	my ($sql) = @_;
+	my $id = $node->value(q{SELECT task_id FROM twtasks.add_task('CLIMBS', jsonb_build_object('sql', $sql$} . $sql . '$sql$::text))');
+	my $end;
+
+	wait_ok(sub { ($end = $node->value("SELECT concat_ws(' ', status, error) FROM twtasks.tasks WHERE id = '$id'")) =~ /^(?:DONE|ERROR)/ }, 'a handler has run');
+	return $end;
+};
+test_deferred($node, $climb);
+test_rights($node, $climb);
+is($node->value('SELECT string_agg(DISTINCT by, \' \') FROM app.grabbed WHERE by NOT IN (\'sidecar\', \'twtasks_owner\')'), '',
+	'a deferrable trigger on the tasks never fires with the handler');
+isnt($node->value('SELECT count(*) FROM app.grabbed WHERE by = \'twtasks_owner\''), '0', '... but with the grab');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 my $solo = TwTasks::Cluster->create('solo', queue => 'notify', edition => 'one-role');
