@@ -8,6 +8,8 @@
  *
  *		The places of an error within the functions of users, as src/common/places.c
  *		names them.  The lines behind the first of our own functions are no such places.
+ *		A server may translate the words of a line, but no name; in other languages only
+ *		lines of PL/pgSQL in ASCII without quotes, which may have data, are places.
  */
 CREATE FUNCTION twtasks_internal.fault_places(context text)
 RETURNS text
@@ -18,10 +20,13 @@ DECLARE
 	line text;
 	places text := '';
 	n integer := 0;
+	is_english CONSTANT boolean := context ~ '(?n)^PL/pgSQL function twtasks_internal[.]';
 BEGIN
 	FOREACH line IN ARRAY string_to_array(context, chr(10)) LOOP
-		EXIT WHEN line ^@ 'PL/pgSQL function twtasks_internal.' OR n = 3;
-		CONTINUE WHEN line !~ '^(SQL|PL/[^ ]*) function ' OR strpos(line, '''') > 0;
+		EXIT WHEN line ~ '^[^"'']*PL/pgSQL[^"'']* twtasks_internal[.]' OR n = 3;
+		CONTINUE WHEN strpos(line, '''') > 0
+			OR line !~ CASE WHEN is_english THEN '^(SQL|PL/[^ ]*) function '
+				ELSE '^[ !#-~]*PL/pgSQL[ !#-~]* [!#-~]+[(][ !#-~]*[)][ !#-~]*$' END;
 		EXIT WHEN n = 0 AND line LIKE '%RAISE' OR octet_length(places || line) + 5 >= 1024;
 		places := places || ', in ' || line;
 		n := n + 1;

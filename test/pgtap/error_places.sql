@@ -5,7 +5,11 @@
 BEGIN;
 \ir ../lib/tasks.sql
 SET LOCAL client_min_messages = error;
+\if :is_sql
+SELECT plan(10);
+\else
 SELECT plan(8);
+\endif
 
 CREATE SCHEMA app;
 GRANT USAGE ON SCHEMA app TO PUBLIC;
@@ -65,6 +69,16 @@ SELECT pg_temp.finish(:'id', 'done') \g /dev/null
 SELECT is((SELECT error FROM twtasks.error_tasks WHERE id = :'id'),
 	'it became DONE, but function "app.hears" for on_end failed: division by zero, in PL/pgSQL function app.f1(integer) line 11 at assignment, '
 	'in PL/pgSQL function hears(twtasks.ended_task[]) line 1 at PERFORM (SQLSTATE 22012)', 'a function of on_end that fails is named with its places');
+
+-- A server with another language translates the words.
+\if :is_sql
+SELECT is(twtasks_internal.fault_places(concat_ws(chr(10), 'SQL-Anweisung »UPDATE account SET amount = -4711»', 'PL/pgSQL-Funktion f1(integer) Zeile 8 bei SQL-Anweisung',
+	'PL/pgSQL-Zuweisung »x := 4711«', 'PL/pgSQL-Funktion twtasks_internal.call_handler(text,twtasks.task_input) Zeile 6 bei EXECUTE', 'PL/pgSQL-Funktion g() Zeile 1 bei PERFORM')),
+	', in PL/pgSQL-Funktion f1(integer) Zeile 8 bei SQL-Anweisung', 'in German, places are lines of PL/pgSQL without quotes');
+SELECT is(twtasks_internal.fault_places(concat_ws(chr(10), 'SQL statement "SELECT', 'PL/pgSQL x(4711) y', '"', 'PL/pgSQL function f1(integer) line 8 at SQL statement',
+	'PL/pgSQL function twtasks_internal.call_handler(text,twtasks.task_input) line 6 at EXECUTE')),
+	', in PL/pgSQL function f1(integer) line 8 at SQL statement', 'in English, only lines that name a function are');
+\endif
 
 SELECT * FROM finish();
 ROLLBACK;

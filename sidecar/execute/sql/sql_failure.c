@@ -11,8 +11,8 @@
 #include "execute/sql/sql_failure.h"
 #include "pg/pg.h"
 
-/* The SQL edition refuses a handler there. */
-static const char refusing_line[] = "PL/pgSQL function twtasks_internal.find_handler(text,name) line ";
+/* The SQL edition refuses a handler there; the words beside it may be translated. */
+static const char refusing_function[] = "twtasks_internal.find_handler(text,name)";
 
 char *
 sql_failure_text(const PGresult *result)
@@ -34,5 +34,5 @@ sql_failure_is_unfit(const PGresult *result)
 
 	return (function != NULL && (strcmp(function, "twt_find_handler") == 0 ||
 								 strcmp(function, "handler_role") == 0)) ||
-		(context != NULL && strstr(context, refusing_line) != NULL);
+		(context != NULL && strstr(context, refusing_function) != NULL);
 }
