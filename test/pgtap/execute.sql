@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(81);
+SELECT plan(83);
 
 CREATE SCHEMA app;
 CREATE TABLE app.effect (task uuid, note text);
@@ -171,6 +171,11 @@ SELECT is(ARRAY(SELECT pg_temp.state(pg_temp.id(n)) FROM generate_series(181, 18
 SELECT is(ARRAY(SELECT n FROM app.account ORDER BY n), '{181,183}'::integer[], 'the other tasks of its transaction keep their effects');
 SELECT is(pg_temp.notes(182), NULL, 'nothing is left of the failed task');
 SELECT lives_ok('SET CONSTRAINTS ALL IMMEDIATE', 'nothing is left to fail at the commit');
+-- A later statement of the function may repair it.
+SELECT alike(pg_temp.try(184, '{"sql": "INSERT INTO app.account VALUES (191, 192); INSERT INTO app.account VALUES (192, 191)"}'), 'failed%SQLSTATE 23503%',
+	'a function''s deferred constraints are checked at once');
+SELECT is(pg_temp.try(185, '{"sql": "SET CONSTRAINTS ALL DEFERRED; INSERT INTO app.account VALUES (191, 192); INSERT INTO app.account VALUES (192, 191)"}'), 'finished',
+	'... unless it defers them itself');
 
 -- Under a limit of the whole cluster.
 SELECT twtasks.configure_limit('LIM', 1, 'cluster') \g /dev/null
