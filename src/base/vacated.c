@@ -23,6 +23,15 @@
 /* Pages that one call offers, which bounds its time after a long snapshot. */
 #define OFFERED_AT_ONCE 512
 
+/* Pages, about as many as a page of the free space map knows. */
+#define FAR 4000
+
+typedef struct PageRange
+{
+	BlockNumber first;
+	BlockNumber end;			/* one beyond the last; 0: there is none */
+} PageRange;
+
 typedef struct Note
 {
 	TransactionId deleter;
@@ -80,12 +89,35 @@ offer_page(Relation table, const Note *note)
 	return true;
 }
 
+/* Searches start at the upper pages of the map. */
+static void
+publish(Relation table, const PageRange *told)
+{
+	if (told->end > 0)
+		FreeSpaceMapVacuumRange(table, told->first, told->end);
+}
+
+/* Pages far apart are published apart, since all of the map between is read. */
+static void
+widen(Relation table, PageRange *told, BlockNumber page)
+{
+	if (told->end > 0 && (page > told->end + FAR || page + FAR < told->first))
+	{
+		publish(table, told);
+		*told = (PageRange)
+		{
+			InvalidBlockNumber, 0
+		};
+	}
+	told->first = Min(told->first, page);
+	told->end = Max(told->end, page + 1);
+}
+
 void
 vacated_offer(Relation table)
 {
 	GlobalVisState *visible;
-	BlockNumber first = InvalidBlockNumber;
-	BlockNumber end = 0;
+	PageRange	told = {InvalidBlockNumber, 0};
 
 	if (oldest == newest || noted_table != RelationGetRelid(table) ||
 		table->rd_tableam != GetHeapamTableAmRoutine())
@@ -98,12 +130,8 @@ vacated_offer(Relation table)
 		if (!GlobalVisTestIsRemovableXid(visible, note->deleter))
 			break;
 		oldest++;
-		if (!offer_page(table, note))
-			continue;
-		first = Min(first, note->page);
-		end = Max(end, note->page + 1);
+		if (offer_page(table, note))
+			widen(table, &told, note->page);
 	}
-	/* Searches start at the upper pages of the map. */
-	if (end > 0)
-		FreeSpaceMapVacuumRange(table, first, end);
+	publish(table, &told);
 }
