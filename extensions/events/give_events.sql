@@ -19,7 +19,7 @@ AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
  *		all ids that were ever given, unless those were more than a million a second.
  *
  * Writes		the sequences, for good: a rollback does not take them back
- * Locks		an advisory lock, which it releases
+ * Locks		SHARE UPDATE EXCLUSIVE on twtasks.event_place, which it releases
  */
 CREATE FUNCTION twtasks_internal.raise_ids(above bigint DEFAULT 0)
 RETURNS void
@@ -28,7 +28,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	-- Else a slow session could take the ids back to its own, earlier time.
-	PERFORM pg_advisory_xact_lock(hashtextextended('twtasks.event_id_seq', 0));
+	LOCK TABLE twtasks.event_place IN SHARE UPDATE EXCLUSIVE MODE;
 	PERFORM setval('twtasks.event_id_seq',
 				   (SELECT greatest(s.last_value + 1000000, above + 1000000, twtasks_internal.clock_id()) FROM twtasks.event_id_seq s)),
 			setval('twtasks.event_seq_seq',
