@@ -19,7 +19,7 @@ BEGIN
 	RETURN coalesce((SELECT t.ahead_us FROM twtasks.test_clock t LIMIT 1), 0);
 END
 
--- twin: twt_is_testing LANGUAGE plpgsql
+-- twin: twt_is_testing LANGUAGE plpgsql SECURITY DEFINER
 BEGIN
 	RETURN twtasks_internal.setting('testing')::boolean;
 END

@@ -56,17 +56,17 @@ BEGIN
 	RETURN value || CASE WHEN value ~ '^[0-9]+$' THEN CASE name WHEN 'function_timeout' THEN 'ms' ELSE 'min' END ELSE '' END;
 END $$;
 
--- twin: twt_is_enabled LANGUAGE plpgsql
+-- twin: twt_is_enabled LANGUAGE plpgsql SECURITY DEFINER
 BEGIN
 	RETURN twtasks_internal.setting('enabled')::boolean;
 END
 
--- twin: twt_keep_finished_interval LANGUAGE plpgsql
+-- twin: twt_keep_finished_interval LANGUAGE plpgsql SECURITY DEFINER
 BEGIN
 	RETURN twtasks_internal.duration('keep_finished');
 END
 
--- twin: twt_keep_attempts_interval LANGUAGE plpgsql
+-- twin: twt_keep_attempts_interval LANGUAGE plpgsql SECURITY DEFINER
 BEGIN
 	RETURN twtasks_internal.duration('keep_attempts');
 END
