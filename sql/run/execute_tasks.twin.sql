@@ -140,10 +140,29 @@ AS $$
 $$;
 
 /*
+ * twtasks_internal.deallocate(kept)
+ *
+ *		Drops the statements that SQL has prepared in this session, without those of these
+ *		names.
+ */
+CREATE FUNCTION twtasks_internal.deallocate(kept text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name text;
+BEGIN
+	FOR name IN SELECT s.name FROM pg_prepared_statements s WHERE s.from_sql AND s.name <> ALL (kept) LOOP
+		EXECUTE format('DEALLOCATE %I', name);
+	END LOOP;
+END $$;
+
+/*
  * twtasks_internal.confined_answer(function, is_void, input)
  *
- *		Calls a handler, and undoes what it left in the session: settings that the sidecar
- *		has made, and temporary objects, unless there were some before.
+ *		Calls a handler, and undoes what it left in the session: settings that have no point
+ *		in their names, and temporary objects, unless there were some before.
  *
  * Returns
  *		answer			as handler_answer()
@@ -160,11 +179,38 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	names CONSTANT text[] := '{search_path,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,default_transaction_isolation,
-		default_transaction_read_only,default_transaction_deferrable,client_min_messages,synchronous_commit,jit}';
-	settings CONSTANT text[] := ARRAY(SELECT current_setting(u) FROM unnest(names) u);
+	-- What everybody may set, of PostgreSQL 15 to 18.
+	names CONSTANT text[] := '{DateStyle,IntervalStyle,TimeZone,application_name,array_nulls,backend_flush_after,backslash_quote,bytea_output,
+		check_function_bodies,client_connection_check_interval,client_encoding,client_min_messages,commit_siblings,
+		constraint_exclusion,cpu_index_tuple_cost,cpu_operator_cost,cpu_tuple_cost,cursor_tuple_fraction,debug_pretty_print,
+		debug_print_parse,debug_print_plan,debug_print_rewritten,default_statistics_target,default_table_access_method,
+		default_tablespace,default_text_search_config,default_toast_compression,default_transaction_deferrable,
+		default_transaction_isolation,default_transaction_read_only,effective_cache_size,effective_io_concurrency,enable_async_append,
+		enable_bitmapscan,enable_gathermerge,enable_hashagg,enable_hashjoin,enable_incremental_sort,enable_indexonlyscan,
+		enable_indexscan,enable_material,enable_memoize,enable_mergejoin,enable_nestloop,enable_parallel_append,
+		enable_parallel_hash,enable_partition_pruning,enable_partitionwise_aggregate,enable_partitionwise_join,enable_seqscan,
+		enable_sort,enable_tidscan,escape_string_warning,exit_on_error,extra_float_digits,force_parallel_mode,from_collapse_limit,
+		geqo,geqo_effort,geqo_generations,geqo_pool_size,geqo_seed,geqo_selection_bias,geqo_threshold,gin_fuzzy_search_limit,
+		gin_pending_list_limit,hash_mem_multiplier,idle_in_transaction_session_timeout,idle_session_timeout,jit,jit_above_cost,
+		jit_expressions,jit_inline_above_cost,jit_optimize_above_cost,jit_tuple_deforming,join_collapse_limit,lc_monetary,
+		lc_numeric,lc_time,lock_timeout,log_parameter_max_length_on_error,logical_decoding_work_mem,maintenance_io_concurrency,
+		maintenance_work_mem,max_parallel_maintenance_workers,max_parallel_workers,max_parallel_workers_per_gather,
+		min_parallel_index_scan_size,min_parallel_table_scan_size,parallel_leader_participation,parallel_setup_cost,
+		parallel_tuple_cost,password_encryption,plan_cache_mode,quote_all_identifiers,random_page_cost,recursive_worktable_factor,
+		restrict_nonsystem_relation_kind,row_security,search_path,seq_page_cost,standard_conforming_strings,statement_timeout,
+		stats_fetch_consistency,synchronize_seqscans,synchronous_commit,tcp_keepalives_count,tcp_keepalives_idle,
+		tcp_keepalives_interval,tcp_user_timeout,temp_tablespaces,timezone_abbreviations,trace_notify,trace_sort,
+		transform_null_equals,vacuum_cost_delay,vacuum_cost_limit,vacuum_cost_page_dirty,vacuum_cost_page_hit,vacuum_cost_page_miss,
+		vacuum_failsafe_age,vacuum_freeze_min_age,vacuum_freeze_table_age,vacuum_multixact_failsafe_age,
+		vacuum_multixact_freeze_min_age,vacuum_multixact_freeze_table_age,wal_sender_timeout,wal_skip_threshold,work_mem,xmlbinary,
+		xmloption,createrole_self_grant,debug_logical_replication_streaming,debug_parallel_query,enable_distinct_reordering,
+		enable_group_by_reordering,enable_presorted_aggregate,enable_self_join_elimination,file_copy_method,icu_validation_level,
+		io_combine_limit,scram_iterations,transaction_timeout,vacuum_buffer_usage_limit,vacuum_max_eager_freeze_failure_rate,
+		vacuum_truncate}';
+	settings CONSTANT text[] := ARRAY(SELECT current_setting(u, true) FROM unnest(names) u);
 	context CONSTANT text := coalesce(current_setting('twtasks.context', true), '');
 	had_temporary CONSTANT boolean := twtasks_internal.has_temporary();
+	prepared CONSTANT text[] := ARRAY(SELECT s.name FROM pg_prepared_statements s WHERE s.from_sql);
 	timeout CONSTANT interval := current_setting('statement_timeout');
 BEGIN
 	IF current_setting('twtasks_handler.outcome', true) <> '' THEN
@@ -178,9 +224,10 @@ BEGIN
 	PERFORM twtasks_internal.check_outcome(outcome);
 	-- Also what the handler has set for the session.
 	PERFORM set_config('twtasks_handler.outcome', '', false), set_config('twtasks.context', context, true);
-	IF settings <> ARRAY(SELECT current_setting(u) FROM unnest(names) u) THEN
-		PERFORM set_config(u.name, u.value, false) FROM unnest(names, settings) u(name, value) WHERE current_setting(u.name) <> u.value;
+	IF settings <> ARRAY(SELECT current_setting(u, true) FROM unnest(names) u) THEN
+		PERFORM set_config(u.name, u.value, false) FROM unnest(names, settings) u(name, value) WHERE current_setting(u.name, true) <> u.value;
 	END IF;
+	PERFORM twtasks_internal.deallocate(prepared);
 	IF NOT had_temporary AND twtasks_internal.has_temporary() THEN
 		DISCARD TEMP;
 	END IF;

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(83);
+SELECT plan(84);
 
 CREATE SCHEMA app;
 CREATE TABLE app.effect (task uuid, note text);
@@ -159,6 +159,14 @@ SELECT is(pg_temp.try(79, '{"sql": "INSERT INTO app.own VALUES (1)"}'), 'finishe
 SET CONSTRAINTS ALL IMMEDIATE;
 SELECT is(pg_temp.notes(80), 'regress_app', 'a deferred trigger runs as the function''s role');
 SELECT is(current_user, session_user, 'the session has its own user again afterwards');
+
+-- What it sets is reset.
+CREATE FUNCTION pg_temp.settings() RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(current_setting(n), ' ') FROM unnest('{client_encoding,DateStyle,IntervalStyle,TimeZone,bytea_output,idle_session_timeout,work_mem}'::text[]) n
+$$;
+SELECT pg_temp.settings() AS settings \gset
+SELECT is(pg_temp.try(186, '{"sql": "SET client_encoding = LATIN1; SET DateStyle = German; SET IntervalStyle = iso_8601; SET TimeZone = -3; SET bytea_output = escape; SET idle_session_timeout = 1000; SET work_mem = 77"}')
+	|| ' ' || pg_temp.settings(), 'finished ' || :'settings', 'settings of a function are reset');
 
 -- A deferred constraint fails only the task that broke it.
 CREATE TABLE app.account (n integer PRIMARY KEY, owner integer REFERENCES app.account DEFERRABLE INITIALLY DEFERRED);

@@ -100,6 +100,7 @@ sub test_deferred
 	my ($node, $climb) = @_;
 	my $defer = 'SET CONSTRAINTS ALL DEFERRED; INSERT INTO';
 
+	is($climb->('PREPARE p AS SELECT 1'), 'DONE', "a handler may prepare a statement: $_") for 1 .. 2;
 	is($climb->("$defer again VALUES (3)"), 'DONE', 'a deferred trigger may defer others');
 	is($node->value('SELECT count(*) FROM app.again'), '4', '... which fire');
 	like($climb->("$defer again VALUES (-1)"), qr/^ERROR deferred triggers defer others again and again \(SQLSTATE 54001\)/, '... not without end');
