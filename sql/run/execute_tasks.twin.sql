@@ -142,8 +142,7 @@ $$;
 /*
  * twtasks_internal.deallocate(kept)
  *
- *		Drops the statements that SQL has prepared in this session, without those of these
- *		names.
+ *		Drops the statements that SQL has prepared in this session, but keeps these.
  */
 CREATE FUNCTION twtasks_internal.deallocate(kept text[])
 RETURNS void
@@ -179,7 +178,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	-- What everybody may set, of PostgreSQL 15 to 18.
+	-- Everybody may set these, of PostgreSQL 15 to 18.
 	names CONSTANT text[] := '{DateStyle,IntervalStyle,TimeZone,application_name,array_nulls,backend_flush_after,backslash_quote,bytea_output,
 		check_function_bodies,client_connection_check_interval,client_encoding,client_min_messages,commit_siblings,
 		constraint_exclusion,cpu_index_tuple_cost,cpu_operator_cost,cpu_tuple_cost,cursor_tuple_fraction,debug_pretty_print,

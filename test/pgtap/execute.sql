@@ -160,7 +160,7 @@ SET CONSTRAINTS ALL IMMEDIATE;
 SELECT is(pg_temp.notes(80), 'regress_app', 'a deferred trigger runs as the function''s role');
 SELECT is(current_user, session_user, 'the session has its own user again afterwards');
 
--- What it sets is reset.
+-- All settings of a function are reset.
 CREATE FUNCTION pg_temp.settings() RETURNS text LANGUAGE sql AS $$
 	SELECT string_agg(current_setting(n), ' ') FROM unnest('{client_encoding,DateStyle,IntervalStyle,TimeZone,bytea_output,idle_session_timeout,work_mem}'::text[]) n
 $$;
