@@ -41,7 +41,8 @@ SELECT set_config('role', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WH
  */
 \set tables 'SELECT c.oid, c.oid::regclass AS name, (SELECT string_agg(quote_ident(a.attname), $$, $$ ORDER BY a.attname COLLATE "C") FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = $$$$) AS columns FROM pg_class c WHERE c.relnamespace = $$twtasks$$::regnamespace AND c.relkind IN ($$r$$, $$p$$) AND c.relpersistence = $$p$$ AND NOT c.relispartition AND pg_get_userbyid(c.relowner) = current_user AND c.relname <> ALL ($${transition,setting,cleaning,duty,flow,monitor_look,monitor_metric,monitor_type,refused_node,slot_use,task_progress,test_clock}$$)'
 
-SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t.name) FROM (:tables) t ORDER BY t.oid \gexec
+-- A sidecar that runs would come to a deadlock with the other locks.
+LOCK TABLE twtasks.node IN EXCLUSIVE MODE;
 
 DO $$
 DECLARE
@@ -58,6 +59,7 @@ BEGIN
 				HINT = 'To move them again, DROP FUNCTION twtasks_internal.refuse_moved() CASCADE.';
 	END IF;
 END $$;
+SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t.name) FROM (:tables) t ORDER BY t.oid \gexec
 UPDATE twtasks.adoption SET ended = clock_timestamp() WHERE ended IS NULL;
 SELECT CASE e.edition WHEN 'sql' THEN 'twtasks_internal.duration(''keep_audit'')' ELSE 'current_setting(''twtasks.keep_audit'')::interval' END AS audits_kept
 FROM twtasks.edition() e \gset
