@@ -32,8 +32,8 @@ COMMENT ON TABLE twtasks_internal.news_lock IS 'A row for each bucket: the trans
  * twtasks_internal.tell(bucket, triggers)
  *
  *		Adds triggers, a line for each, to what this transaction sends at its commit.  A
- *		setting holds them, as it rolls back with a savepoint: the place of the row in
- *		news, then the lines.  Too many lines say that the table is to be swept.
+ *		setting holds them, as it rolls back with a savepoint.  Too many lines say that
+ *		the table is to be swept.
  *
  * Wakes		after commit all sidecars of the bucket
  */
@@ -49,36 +49,47 @@ DECLARE
 	known text := current_setting(name, true);
 BEGIN
 	IF known <> '' THEN
-		IF right(known, 6) <> chr(10) || 'sweep' THEN
+		IF known <> 'sweep' THEN
 			known := set_config(name, CASE WHEN octet_length(known) + octet_length(triggers) < 7800 THEN known || chr(10) || triggers
-				ELSE split_part(known, chr(10), 1) || chr(10) || 'sweep' END, true);
+				ELSE 'sweep' END, true);
 		END IF;
 	ELSE
 		-- The setting comes first, as after SET CONSTRAINTS the trigger fires at the end of this statement.
-		INSERT INTO twtasks_internal.news AS n (bucket) VALUES (bucket)
-		RETURNING set_config(name, concat(n.ctid, chr(10), triggers), true) INTO known;
+		known := set_config(name, triggers, true);
+		INSERT INTO twtasks_internal.news (bucket) VALUES (bucket);
 	END IF;
 END $$;
 
 /*
- * twtasks_internal.prepares(query)
+ * twtasks_internal.prepares(statements)
  *
- *		Whether one of its statements is PREPARE TRANSACTION, whatever comments it has.
+ *		Whether one of the statements is PREPARE TRANSACTION.  Only the text can tell: until
+ *		its triggers have fired, a prepare is to SQL as a commit.  Words in values, names
+ *		and comments do not count.
  */
-CREATE FUNCTION twtasks_internal.prepares(query text)
+CREATE FUNCTION twtasks_internal.prepares(statements text)
 RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	before text;
+	-- A regular expression does not count, so it knows comments in comments up to a depth,
+	-- and what it leaves of a deeper one counts as a PREPARE.
+	comment text := '/[*](?:[^*/]|[*](?!/)|/(?![*]))*[*]/';
+	backslash CONSTANT text := chr(92);
+	-- a value with escapes
+	value text := replace('''(?:[^''@]|@.|'''')*''(?!'')', '@', backslash || backslash);
 BEGIN
-	LOOP	-- the innermost comments first
-		before := query;
-		query := regexp_replace(query, '/[*](?:[^*/]|[*](?!/)|/(?![*]))*[*]/', ' ', 'g');
-		EXIT WHEN query = before;
+	FOR depth IN 2 .. 4 LOOP
+		comment := concat('/[*](?:[^*/]|[*](?!/)|/(?![*])|', comment, ')*[*]/');
 	END LOOP;
-	RETURN regexp_replace(query, concat('--[^', chr(10), chr(13), ']*'), ' ', 'g') ~* '(^|;)[[:space:]]*prepare[[:space:]]+transaction';
+	IF current_setting('standard_conforming_strings') = 'on' THEN
+		value := concat('(?<![[:alnum:]_$])[eE]', value, '|''[^'']*''');
+	END IF;
+	-- The first of these is taken at each place, up to its first end.
+	statements := regexp_replace(statements, concat('(?:', concat_ws('|', comment, replace('--[^@]*(?![^@])', '@', chr(10) || chr(13)),
+		value, '"[^"]*"', '(?<![[:alnum:]_])[$]([[:alpha:]_][[:alnum:]_]*|)[$].*?[$]' || backslash || '1[$]'), '){1,1}?'), ' ', 'g');
+	RETURN statements ~* '(^|;)[[:space:]]*prepare[[:space:]]+transaction' OR strpos(statements, '/*') > 0;
 END $$;
 
 /*
@@ -93,7 +104,9 @@ END $$;
  *
  *		A transaction that has committed holds neither, and only the owner can take them.
  *		The row locks only at the commit itself.  A trigger that fires before, by SET
- *		CONSTRAINTS or in a function, sends its notification without a lock.
+ *		CONSTRAINTS or in a function, sends its notification without a lock, as the
+ *		transaction may go on for long.  So does one whose statement is too long to look for
+ *		SET CONSTRAINTS.
  */
 CREATE FUNCTION twtasks_internal.send_news()
 RETURNS trigger
@@ -103,28 +116,31 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
 	name CONSTANT text := 'twtasks_news.b' || md5(NEW.bucket);
-	known CONSTANT text := current_setting(name, true);
-	triggers CONSTANT text := CASE WHEN known <> '' THEN substr(known, strpos(known, chr(10)) + 1) ELSE 'sweep' END;
-	statement CONSTANT text := coalesce(left(current_query(), 4000), '');
-	prepares CONSTANT boolean := statement ~* 'prepare' AND twtasks_internal.prepares(statement);
+	-- RESET ALL may have cleared it.
+	triggers CONSTANT text := coalesce(nullif(current_setting(name, true), ''), 'sweep');
+	statements CONSTANT text := coalesce(current_query(), '');
+	prepares CONSTANT boolean := current_setting('max_prepared_transactions') <> '0'
+		AND statements ~* 'prepare.*transaction' AND twtasks_internal.prepares(statements);
 	callers text;
-	relies boolean;
+	cleared text;
 	is_on_its_way boolean;
 BEGIN
 	GET DIAGNOSTICS callers = PG_CONTEXT;
-	IF strpos(callers, chr(10)) > 0 OR statement ~* 'constraints' THEN
-		PERFORM set_config(name, '', true);		-- the transaction may go on
-	ELSE
+	-- Another deferred trigger that adds a task inserts a row again.
+	cleared := set_config(name, '', true);
+	IF prepares OR strpos(callers, chr(10)) > 0 OR octet_length(statements) > 4000 OR statements ~* 'constraints'
 		-- As in src/commit/commit.c: a look finds no task that is due later, and nobody may
 		-- rely on a transaction that may still fail.
-		relies := NOT prepares AND triggers <> 'sweep' AND triggers !~ '(?n)^([^ ]+ ){4}[1-9]'
-			AND current_setting('transaction_isolation') <> 'serializable' AND current_setting('lock_timeout') = '0';
+		OR triggers = 'sweep' OR triggers ~ '(?n)^([^ ]+ ){4}[1-9]'
+		OR current_setting('transaction_isolation') = 'serializable' OR current_setting('lock_timeout') <> '0' THEN
+		DELETE FROM twtasks_internal.news n WHERE n.ctid = NEW.ctid;
+	ELSE
+		WITH gone AS (DELETE FROM twtasks_internal.news n WHERE n.ctid = NEW.ctid)
+		SELECT l.bucket IS NULL INTO is_on_its_way
+		FROM twtasks_internal.news_lock n
+		LEFT JOIN LATERAL (SELECT o.bucket FROM twtasks_internal.news_lock o WHERE o.bucket = n.bucket FOR UPDATE SKIP LOCKED) l ON true
+		WHERE n.bucket = NEW.bucket;
 	END IF;
-	WITH gone AS (DELETE FROM twtasks_internal.news n WHERE n.ctid = nullif(split_part(known, chr(10), 1), '')::tid)
-	SELECT l.bucket IS NULL INTO is_on_its_way
-	FROM twtasks_internal.news_lock n
-	LEFT JOIN LATERAL (SELECT o.bucket FROM twtasks_internal.news_lock o WHERE o.bucket = n.bucket FOR UPDATE SKIP LOCKED) l ON true
-	WHERE n.bucket = NEW.bucket AND relies;
 	IF is_on_its_way
 		-- A prepared transaction cannot notify: a sweep finds its tasks.
 		OR prepares THEN

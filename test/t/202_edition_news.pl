@@ -67,7 +67,18 @@ is(sent('BEGIN', add('FIRST'), 'SET CONSTRAINTS ALL IMMEDIATE', add('SECOND'), a
 is(sent('BEGIN', add('PREPARED'), 'PREPARE TRANSACTION \'p\'', 'COMMIT PREPARED \'p\''), '', 'a prepared transaction leaves its task to the sweep');
 is(sent('BEGIN', add('PREPARED'), "$_ TRANSACTION 'p'", 'COMMIT PREPARED \'p\''), '', "... with comments: $_")
   foreach '/* app=pay */ PREPARE', "-- app /* pay\n/* a /* nested **/ */ prepare /* the */", '/*' . 'x' x 1000 . '*/PREPARE';
+is(sent('BEGIN', add('PREPARED') . "; SELECT $_; PREPARE TRANSACTION 'p'", 'COMMIT PREPARED \'p\''), '', "... behind a value: " . substr($_, 0, 40))
+  foreach '\'--\'', '\'a\\\'', 'E\'\\\'/*\'', '$$\'$$', '$a$ $b$ \' $a$', '1 AS "a\'b"', 'date\'2026-11-27\'', '\'' . 'x' x 5000 . '\'';
 is(sent("/* ; PREPARE TRANSACTION 'p' */ SELECT 'prepare transaction' FROM twtasks.add_task('PLAIN')"), 'PLAIN', 'words in a comment or in a value prepare nothing');
+is(sent("SELECT FROM twtasks.add_task('PLAIN', $_)"), 'PLAIN', "... $_")
+  foreach '\'{"note":"see; prepare transaction fees"}\'', 'E\'"\\\'; prepare transaction"\'', '$a$"$b$; prepare transaction"$a$', '\'"\'\'; prepare transaction"\'';
+$session->query($_) foreach 'BEGIN', add('PREPARED'), 'PREPARE TRANSACTION \'p\'';
+is(sent(add('OTHER')), 'OTHER', 'a prepared transaction holds no notification back');
+$session->query('COMMIT PREPARED \'p\'');
+is(sent('BEGIN', add('RESET'), 'RESET ALL', add('LATER'), 'COMMIT'), 'LATER | sweep', 'tasks whose triggers were reset ask for a sweep');
+$node->value('CREATE TABLE orders (); CREATE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM twtasks.add_task(\'AFTER\'); RETURN NULL; END $$;'
+	  . 'CREATE CONSTRAINT TRIGGER ordered AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION ordered()');
+is(sent('BEGIN', add('BEFORE'), 'INSERT INTO orders DEFAULT VALUES', 'COMMIT'), 'BEFORE | AFTER', 'what a later deferred trigger adds is sent, too');
 is($node->value('SELECT count(*) FROM twtasks_internal.news'), '0', 'no row of news is left');
 $node->value('CREATE FUNCTION adds() RETURNS void LANGUAGE plpgsql SET work_mem = \'4MB\' AS $$ BEGIN PERFORM twtasks.add_task(\'INSIDE\'); END $$');
 is(sent('BEGIN', 'SELECT adds()', add('OUTSIDE'), 'COMMIT'), 'INSIDE OUTSIDE', 'what a function with a setting adds is sent at the commit');
@@ -86,6 +97,10 @@ $stranger->query(add('EARLY'));
 $stranger->query('SET CONSTRAINTS ALL IMMEDIATE');
 $stranger->query(add('EARLY'));
 is(sent(add('OTHER')), 'OTHER', 'a transaction that goes on holds no notification back');
+wait_for(sub { $node->value('SELECT twtasks_internal.late_commits(\'{default}\')') eq '{}' }, '... and is not late');
+$stranger->query('ROLLBACK');
+$stranger->query($_) foreach 'BEGIN', add('EARLY'), '/*' . 'x' x 5000 . '*/ SET CONSTRAINTS ALL IMMEDIATE';
+is(sent(add('OTHER')), 'OTHER', '... even if its statement is long');
 $stranger->query('COMMIT');
 $ledger->release('gate');
 is($sidecar->stop, 0, 'the sidecar stops in order');
