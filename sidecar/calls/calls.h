@@ -168,8 +168,10 @@ enum
 extern void calls_add_buckets(WireParams *params, const Config *config);
 extern void calls_add_types(WireParams *params, const Config *config);
 
-/* name, lease_ms, environment, buckets, types */
+/* addresses */
 extern const PgStatement call_tell_addresses;
+
+/* name, lease_ms, environment, buckets, types */
 extern const PgStatement call_start_node;
 enum
 {

@@ -20,6 +20,7 @@ CREATE TABLE twtasks_internal.session (
 	number	bigint NOT NULL,	-- As node_lock() has it
 	pid		integer NOT NULL,	-- Backend that holds the lock
 	key		bigint NOT NULL,	-- Number of the advisory lock
+	address	text COLLATE "C",	-- By which a sidecar came, as it told; NULL: it told none
 	CONSTRAINT session_pkey PRIMARY KEY (number)
 );
 COMMENT ON TABLE twtasks_internal.session IS 'Sessions that hold locks: see lock_session()';
@@ -65,8 +66,11 @@ BEGIN
 	WHERE s.number IN (SELECT o.number FROM twtasks_internal.session o
 					   WHERE NOT EXISTS (SELECT FROM twtasks.node n WHERE twtasks_internal.node_lock(n.incarnation) = o.number)
 					   FOR UPDATE SKIP LOCKED);
-	INSERT INTO twtasks_internal.session AS s (number, pid, key) VALUES (lock, pg_backend_pid(), key)
-	ON CONFLICT ON CONSTRAINT session_pkey DO UPDATE SET pid = EXCLUDED.pid, key = EXCLUDED.key;
+	INSERT INTO twtasks_internal.session AS s (number, pid, key, address)
+	VALUES (lock, pg_backend_pid(), key, (twtasks_internal.told_addresses())[1])
+	ON CONFLICT ON CONSTRAINT session_pkey DO UPDATE
+	-- A sidecar whose connection was lost does not tell it again.
+	SET pid = EXCLUDED.pid, key = EXCLUDED.key, address = coalesce(EXCLUDED.address, s.address);
 END
 
 -- twin: twt_try_lock LANGUAGE plpgsql SECURITY DEFINER

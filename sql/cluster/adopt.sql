@@ -52,11 +52,14 @@ $$;
  *						tasks here: 1 to 63 letters, digits, _ or -; NULL: only
  *						sidecars without an environment
  *		hold			NULL: hold them if this is a copy; false: run them, since the
- *						original is known to be gone and nothing was lost
+ *						original is known to be gone and nothing was lost.  In the SQL
+ *						edition, NULL holds them unless a sidecar works here that came by
+ *						a recorded address, and the environment is the same or had no name
  *		reason			for the record
  *		address			counts in the SQL edition: host:port/database, by which other
- *						sidecars reach this same server.  NULL: if this is a copy, the
- *						next sidecar tells its address, and the original's are forgotten
+ *						sidecars reach this same server; hold counts as without it.  NULL:
+ *						if this is a copy, the next sidecar tells its address, and the
+ *						original's are forgotten
  *
  * Returns
  *		held			number of tasks held
@@ -84,7 +87,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-	is_copy boolean;
+	fault text;
+	forget boolean;
 	held_before CONSTANT bigint := coalesce((SELECT max(a.held) FROM twtasks.adoption a WHERE a.ended IS NULL), 0);
 BEGIN
 	IF adopt.environment !~ '^[A-Za-z0-9_-]{1,63}$' THEN
@@ -101,15 +105,22 @@ BEGIN
 	LOCK TABLE twtasks.adoption IN SHARE ROW EXCLUSIVE MODE;
 	held := 0;
 	paused := 0;
-	is_copy := CASE WHEN adopt.address IS NULL THEN twtasks_internal.seems_copied() ELSE NOT twtasks.is_adopted() END;
-	IF coalesce(adopt.hold, is_copy) THEN
+	fault := twtasks_internal.copy_fault(adopt.environment, adopt.hold);
+	forget := fault IS NOT NULL AND (adopt.address IS NULL OR NOT twtasks.is_adopted());
+	IF coalesce(adopt.hold, fault IS NOT NULL) THEN
 		held := twtasks_internal.hold_copied(adopt.reason);
 		SELECT count(*) FILTER (WHERE twtasks_internal.set_schedule_paused(s.name, true, adopt.reason) = 'paused')
 		INTO paused FROM (SELECT o.name FROM twtasks.schedule o ORDER BY o.name) s;
+		IF held > 0 OR paused > 0 THEN
+			RAISE NOTICE 'held % % and paused % %', held, twtasks_internal.plural(held, 'task', 'tasks'),
+				paused, twtasks_internal.plural(paused, 'schedule', 'schedules')
+				USING DETAIL = coalesce('Reason: ' || fault || '.', 'The caller asked for it.'),
+					HINT = 'Call twtasks.change_tasks() to release or cancel tasks, twtasks.resume_schedule() for schedules.';
+		END IF;
 	END IF;
 	UPDATE twtasks.adoption a SET ended = clock_timestamp() WHERE a.ended IS NULL;
 	PERFORM twtasks_internal.write_adoption(adopt.environment, held_before + held, adopt.reason);
-	PERFORM twtasks_internal.note_addresses(adopt.address, is_copy);
+	PERFORM twtasks_internal.note_addresses(adopt.address, forget);
 	-- The nodes in a copy are the original's.
-	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND is_copy;
+	UPDATE twtasks.node n SET ended = clock_timestamp() WHERE n.ended IS NULL AND forget;
 END $$;

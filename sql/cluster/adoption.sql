@@ -176,16 +176,23 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.seems_copied()
+ * twtasks_internal.copy_fault(environment, hold)
  *
- *		Whether adopt() should hold the tasks of this database.
+ *		The reason why adopt() takes this database for a copy, and holds its tasks.
+ *
+ * Parameters
+ *		environment		as given to adopt()
+ *		hold			... and this
+ *
+ * Returns
+ *		text; NULL: it is no copy
  */
-CREATE FUNCTION twtasks_internal.seems_copied()
-RETURNS boolean
+CREATE FUNCTION twtasks_internal.copy_fault(environment text, hold boolean)
+RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT NOT twtasks.is_adopted()
+	SELECT twtasks_internal.adoption_fault()
 $$;
 
 /*

@@ -26,6 +26,38 @@ AS $$
 	SELECT nullif(current_setting('twtasks_session.addresses', true), '')::text[]
 $$;
 
+/*
+ * twtasks_internal.plain_address(address)
+ *
+ *		The address as it is recorded: names of hosts in lower case, without a dot at their end.
+ */
+CREATE FUNCTION twtasks_internal.plain_address(address text)
+RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	-- The directory of a Unix socket stays as it is.
+	SELECT CASE WHEN address ~ '^[/@]' THEN address
+		ELSE coalesce((SELECT lower(rtrim(m[1], '.') COLLATE "C") || m[2] FROM regexp_match(address, '^(.*?)(:[0-9]+/.*)$') m), address) END
+$$;
+
+/*
+ * twtasks_internal.works_here()
+ *
+ *		Whether a sidecar works here that came by a recorded address.
+ */
+CREATE FUNCTION twtasks_internal.works_here()
+RETURNS boolean
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT EXISTS (
+		SELECT FROM twtasks.node n
+		JOIN twtasks_internal.session s ON s.number = twtasks_internal.node_lock(n.incarnation)
+		JOIN twtasks_internal.address a ON a.address = s.address
+		WHERE n.ended IS NULL AND twtasks_internal.holder_of(s.number) IS NOT NULL)
+$$;
+
 -- instead of twtasks_internal.tell_addresses:
 CREATE FUNCTION twtasks_internal.tell_addresses(addresses text[])
 RETURNS void
@@ -33,7 +65,9 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 	-- No library owns this name, also where one is loaded for other databases.
-	SELECT set_config('twtasks_session.addresses', addresses::text, false)
+	SELECT set_config('twtasks_session.addresses',
+					  (SELECT array_agg(twtasks_internal.plain_address(a.address) ORDER BY a.n)
+					   FROM unnest(addresses[1:100]) WITH ORDINALITY a(address, n))::text, false)
 $$;
 
 -- instead of twtasks_internal.address_fault:
@@ -58,7 +92,8 @@ AS $$
 DECLARE
 	-- A sidecar that comes by a recorded address vouches for the others of its
 	-- configuration, where it finds the server after a failover.
-	added CONSTANT text[] := CASE WHEN address IS NULL THEN twtasks_internal.told_addresses() ELSE ARRAY[address] END;
+	added CONSTANT text[] := CASE WHEN address IS NULL THEN twtasks_internal.told_addresses()
+								  ELSE ARRAY[twtasks_internal.plain_address(address)] END;
 BEGIN
 	DELETE FROM twtasks_internal.address a WHERE forget;
 	INSERT INTO twtasks_internal.address AS a (address)
@@ -69,18 +104,19 @@ BEGIN
 	WHERE r.refusal ^@ 'it was adopted at ' AND (forget OR substring(r.refusal FROM 'not at "(.*)"$') = ANY (added));
 END $$;
 
--- instead of twtasks_internal.seems_copied:
-CREATE FUNCTION twtasks_internal.seems_copied()
-RETURNS boolean
+-- instead of twtasks_internal.copy_fault:
+CREATE FUNCTION twtasks_internal.copy_fault(environment text, hold boolean)
+RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	-- Sidecars that work here show that this is no copy, but a server with another name too.
-	SELECT NOT twtasks.is_adopted()
-		OR EXISTS (SELECT FROM twtasks.refused_node r
-				   WHERE r.refusal ^@ 'it was adopted at ' AND r.at > (SELECT clock_timestamp()) - interval '10 minutes')
-		   AND NOT EXISTS (SELECT FROM twtasks.node n
-						   WHERE n.ended IS NULL AND twtasks_internal.holder_of(twtasks_internal.node_lock(n.incarnation)) IS NOT NULL)
+	-- A copy has all that the original's rows say.  So only a sidecar that works here
+	-- shows that this is no copy, and not in another environment than the recorded one.
+	SELECT coalesce(twtasks_internal.adoption_fault(),
+		CASE WHEN NOT twtasks_internal.works_here() THEN 'no sidecar works here that came by a recorded address' END,
+		(SELECT format('its environment was "%s"', a.environment) FROM twtasks.adoption a
+		 WHERE a.ended IS NULL AND copy_fault.hold IS DISTINCT FROM false
+		   AND a.environment IS NOT NULL AND a.environment IS DISTINCT FROM copy_fault.environment))
 $$;
 
 -- twin: twt_own_place LANGUAGE plpgsql

@@ -392,8 +392,8 @@ AS $$
 	UNION ALL
 	SELECT 'node refused', r.since, format('node "%s": %s', r.name, r.refusal),
 		   coalesce((SELECT format('if this is a copy, name its environment, such as SELECT twtasks.adopt(''staging''), which holds its tasks; '
-								   'otherwise the copy runs them a second time; if this is the same server under another name: '
-								   'SELECT twtasks.adopt(%L, address => %L)', a.environment, substring(r.refusal FROM 'not at "(.*)"$'))
+								   'SELECT twtasks.adopt(%L, hold => false, address => %L) runs all tasks that are here: '
+								   'only if this is the original under another name', a.environment, substring(r.refusal FROM 'not at "(.*)"$'))
 					 FROM twtasks.adoption a WHERE a.ended IS NULL AND r.refusal ^@ 'it was adopted at '),
 					'correct environment in the sidecar''s configuration, or that of the database: see twtasks.adopt(environment)')
 	FROM twtasks.refused_node r WHERE r.at > (SELECT clock_timestamp()) - interval '1 minute'

@@ -26,8 +26,9 @@ sub sidecar_of
 {
 	my ($server, $name, %config) = @_;
 
-	return TwTasks::Sidecar->prepare($server, $name, environment => 'production',
-		handlers => [ { types => ['*'], command => $ledger->command } ], %config);
+	$config{environment} = 'production' if !exists $config{environment};
+	delete $config{environment} if !defined $config{environment};
+	return TwTasks::Sidecar->prepare($server, $name, handlers => [ { types => ['*'], command => $ledger->command } ], %config);
 }
 
 sub refused_ok
@@ -36,6 +37,18 @@ sub refused_ok
 
 	$sidecar->launch;
 	return ok($sidecar->wait_for_log(qr/ERROR adoption: executes nothing in this database: \Q$why\E; see twtasks\.adopt/), $what);
+}
+
+# The number of tasks that an adoption would hold.
+sub would_hold
+{
+	my ($server, @rest) = @_;
+	my $session = $server->session;
+
+	$session->query('SET client_min_messages = warning; BEGIN');
+	my $held = $session->query('SELECT held FROM twtasks.adopt(' . join(', ', @rest) . ')');
+	$session->query('ROLLBACK');
+	return $held;
 }
 
 sub ended_ok
@@ -49,12 +62,15 @@ sub adopted
 {
 	my ($server, @rest) = @_;
 
-	return $server->value('SELECT held FROM twtasks.adopt(' . join(', ', @rest) . ')');
+	return $server->value('SET client_min_messages = warning; SELECT held FROM twtasks.adopt(' . join(', ', @rest) . ')');
 }
 
-is(adopted($node, '\'production\''), 0, 'the environment gets a name');
+my $unnamed = sidecar_of($node, 'unnamed', environment => undef)->run;
+$node->add_task('LATER', run_after => '2100-01-01');
+is(adopted($node, '\'production\''), 0, 'the environment of a running system gets a name, and no task is held');
+is($unnamed->stop, 0, 'its sidecar stops in order');
 my $sidecar = sidecar_of($node, 'first')->run;
-is($node->value($addresses), $own, 'the first sidecar tells the address of the database');
+is($node->value($addresses), $own, 'the first sidecar told the address of the database');
 ended_ok($node, $node->add_task('FIRST'), 'a task runs there');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
@@ -66,13 +82,25 @@ $copy->init_from_backup($node, 'backup');
 $copy->start;
 is($copy->value('SELECT twtasks.is_adopted()'), 't', 'the copy has all that its rows and the server say of the original');
 
+# ---- adopted before the first sidecar starts ----
+
+is(would_hold($copy, '\'staging\''), 2, 'a copy: its tasks are held');
+like($copy->session->query('BEGIN; SELECT twtasks.adopt(\'staging\'); ROLLBACK'),
+	qr/held 2 tasks and paused 0 schedules\nDETAIL:  Reason: no sidecar works here that came by a recorded address\.\nHINT:  Call twtasks\.change_tasks/, '... a notice says so, and why');
+is(would_hold($copy, '\'production\''), 2, '... also in the environment of the original');
+is(would_hold($copy, '\'production\'', "address => '$copied'"), 2, '... also with an address');
+is(would_hold($copy, '\'production\'', 'hold => false'), 0, 'a person says that nothing is to be held');
+isnt($copy->value('SELECT twtasks_internal.start_node(\'stranger\', environment => \'production\')'), '', 'a node lives that told no address');
+is(would_hold($copy, '\'production\''), 2, '... so the tasks are held all the same');
+
 my $astray = sidecar_of($copy, 'astray');
 refused_ok($astray, qq(it was adopted at "$own", not at "$copied"), 'a sidecar that reaches the copy executes nothing, and says why');
 is($copy->value('SELECT detail FROM twtasks.warnings WHERE warning = \'node refused\''),
 	qq(node "astray": it was adopted at "$own", not at "$copied"), 'a warning says it, too');
 like($copy->value('SELECT hint FROM twtasks.warnings WHERE warning = \'node refused\''),
-	qr/adopt\('staging'\), which holds .*adopt\('production', address => '\Q$copied\E'\)$/, '... and what to type');
-is(adopted($copy, '\'staging\''), 1, 'the adoption of the copy holds its task');
+	qr/adopt\('staging'\), which holds .*adopt\('production', hold => false, address => '\Q$copied\E'\) runs all/, '... and what to type');
+is(would_hold($copy, '\'production\'', "address => '$copied'"), 2, 'the address of the copy alone lets it pay nothing');
+is(adopted($copy, '\'staging\''), 2, 'the adoption of the copy holds its tasks');
 is($copy->value($addresses), '', '... and forgets the address of the original');
 is($astray->stop, 0, 'the refused sidecar stops in order');
 my $staging = sidecar_of($copy, 'staging', environment => 'staging')->run;
@@ -90,10 +118,13 @@ ended_ok($node, $paid, 'the original goes on without a word');
 refused_ok($renamed, qq(it was adopted at "$own", not at "$other"), 'another name of the server is refused');
 like($node->common_session->try("SELECT twtasks.adopt('production', address => '$other_host')"), qr/22023.*invalid address/, 'an address without a port is refused');
 is(adopted($node, '\'production\''), 0, 'an adoption while a sidecar works here holds nothing');
+is(would_hold($node, '\'staging\''), 1, '... but in another environment');
+is(would_hold($node, '\'staging\'', 'hold => false'), 0, '... unless a person says so');
+is($node->value('SELECT count(*) FROM twtasks.node WHERE ended IS NULL'), 1, 'the sidecar works on');
 is($node->value($addresses), $own, '... and leaves the addresses as they are');
 is($sidecar->stop, 0, 'the sidecar stops in order');
-$node->add_task('LATER', run_after => '2100-01-01');
-is(adopted($node, '\'production\'', "address => '$other'"), 0, 'another address holds nothing, even while no sidecar works');
+is(would_hold($node, '\'production\'', "address => '$other'"), 1, 'while no sidecar works, another address holds the tasks');
+is(adopted($node, '\'production\'', 'hold => false', "address => '$other'"), 0, '... unless a person knows that this is the original');
 ok($renamed->wait_for_log(qr/started as incarnation/), 'the sidecar begins by itself');
 ended_ok($node, $node->add_task('RENAMED'), '... and runs tasks');
 is($renamed->stop, 0, 'it stops in order');
@@ -105,6 +136,8 @@ my $both = sidecar_of($node, 'both',
 	postgres => 'host=' . $node->host . ",$other_host port=" . $node->port . ' dbname=postgres user=sidecar')->run;
 is($node->value($addresses), join(' ', sort $own, $other), 'a recorded address vouches for the other servers of the configuration');
 is($both->stop, 0, 'the sidecar stops in order');
+is($node->value('SELECT string_agg(twtasks_internal.plain_address(a), \' \') FROM unnest(ARRAY[\'DB.Example.com.:5432/App\', \'/Tmp/x.:5432/a\', \'FE80::1:5432/a:1/b\']) a'),
+	'db.example.com:5432/App /Tmp/x.:5432/a fe80::1:5432/a:1/b', 'names of hosts are compared in lower case, without a dot at their end');
 isnt($node->value('SELECT twtasks_internal.start_node(\'old\', environment => \'production\')'), '', 'an older sidecar, which tells no address, is not refused');
 
 done_testing();
