@@ -67,6 +67,8 @@ sub objects_of
 	return $catalog;
 }
 
+# A backend whose sidecar has ended may still write.
+wait_ok(sub { $node->value('SELECT count(*) FROM pg_stat_activity WHERE application_name ^@ \'twtasksd\'') == 0 }, 'no session of the sidecar is left');
 my $contents = contents_of($node->session);
 my $catalog = objects_of($node->session);
 
