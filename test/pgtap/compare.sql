@@ -44,9 +44,12 @@ SELECT is(pg_temp.was('infinity', 3), '2 WAITING 0 t', 'a task that asked to be 
 
 -- ---- Attempts ----
 SELECT pg_temp.task_in('PROCESSING', pg_temp.id(4)), pg_temp.finish(pg_temp.id(4), 'retry', message => 'busy', delay_ms => 60000) \g /dev/null
-UPDATE twtasks.task SET next_event_time = clock_timestamp() WHERE id = pg_temp.id(4);
+UPDATE twtasks.task SET next_event_time = clock_timestamp() - interval '1 min' WHERE id = pg_temp.id(4);
 SELECT twtasks_internal.promote_tasks() \g /dev/null
-SELECT pg_temp.grab(pg_temp.id(4)), pg_temp.finish(pg_temp.id(4), 'error', message => 'refused') \g /dev/null
+SELECT pg_temp.grab(pg_temp.id(4)) \g /dev/null
+-- It runs longer than the first one.
+UPDATE twtasks.task SET state_time = state_time - interval '10 s' WHERE id = pg_temp.id(4);
+SELECT pg_temp.finish(pg_temp.id(4), 'error', message => 'refused') \g /dev/null
 SELECT is((SELECT string_agg(c.field, ', ' ORDER BY c.field) FROM twtasks.compare_attempts(pg_temp.id(4), 1, 4) c),
 	'ended, error, next, result, run_seconds, runnable, started, try, wait_seconds', 'all that differs between two attempts');
 SELECT is((SELECT string_agg(c.field || ': ' || concat_ws(' -> ', c.value, coalesce(c.other_value, '"none"')), ', ' ORDER BY c.field)

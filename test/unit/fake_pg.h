@@ -97,6 +97,12 @@ pg_on_notify(Pg *pg, PgNotifyFn fn)
 {
 }
 
+void
+pg_add_addresses(const Pg *pg, WireParams *params)
+{
+	wire_add_text(params, "server:5432/app");
+}
+
 const char *
 pg_sqlstate(const PGresult *result)
 {
