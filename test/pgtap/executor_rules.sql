@@ -4,26 +4,12 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
+\ir ../lib/statements.sql
 SELECT plan(41);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 SELECT twtasks_internal.make_partitions(1) \g /dev/null
 SET LOCAL client_min_messages = error;	-- wal_level
 
--- The message of the error of a statement, with its state, or "ok".  All that it
--- did is undone.
-CREATE FUNCTION pg_temp.said(statement text) RETURNS text
-LANGUAGE plpgsql
-AS $$
-BEGIN
-	BEGIN
-		EXECUTE statement;
-		RAISE SQLSTATE 'P0099';
-	EXCEPTION WHEN SQLSTATE 'P0099' THEN
-		RETURN 'ok';
-	END;
-EXCEPTION WHEN OTHERS THEN
-	RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
 CREATE FUNCTION pg_temp.add_after(change text) RETURNS text LANGUAGE sql
 AS $$ SELECT pg_temp.said(change || '; SELECT twtasks.add_task(''A'', sub_type => ''x'')') $$;
 CREATE FUNCTION pg_temp.grab_after(change text) RETURNS text LANGUAGE sql

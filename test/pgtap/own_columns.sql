@@ -5,26 +5,11 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
+\ir ../lib/statements.sql
 SELECT plan(33);
 SELECT twtasks.unset_type_options(pattern, 'when_done') FROM twtasks.type_policies \g /dev/null
 CREATE SCHEMA app;
 GRANT USAGE ON SCHEMA app TO PUBLIC;
-
--- The message of the error of a statement, with its state, or "ok".  All that it
--- did is undone.
-CREATE FUNCTION pg_temp.said(statement text) RETURNS text
-LANGUAGE plpgsql
-AS $$
-BEGIN
-	BEGIN
-		EXECUTE statement;
-		RAISE SQLSTATE 'P0099';
-	EXCEPTION WHEN SQLSTATE 'P0099' THEN
-		RETURN 'ok';
-	END;
-EXCEPTION WHEN OTHERS THEN
-	RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
 
 -- Adds a task in each way.
 CREATE FUNCTION pg_temp.add_all() RETURNS void
@@ -32,18 +17,6 @@ LANGUAGE sql
 AS $$
 	SELECT twtasks.add_task('ALONE', sub_type => 'x'), twtasks.add_task('NAMED', task_id => gen_random_uuid(), sub_type => 'x');
 	SELECT count(*) FROM twtasks.add_tasks(ARRAY(SELECT jsonb_populate_record(NULL::twtasks.new_task, '{"type": "MANY", "sub_type": "x"}') FROM generate_series(1, 3)));
-$$;
-CREATE FUNCTION pg_temp.grab_all() RETURNS bigint
-LANGUAGE sql
-AS $$
-	SELECT count(*) FROM twtasks_internal.grab_tasks(ARRAY(SELECT id FROM twtasks.task), ARRAY(SELECT version FROM twtasks.task),
-		pg_temp.node(), 1, '{60000}', '{error}')
-$$;
-CREATE FUNCTION pg_temp.finish_all(result text) RETURNS bigint
-LANGUAGE sql
-AS $$
-	SELECT count(*) FROM twtasks_internal.finish_tasks(ARRAY(SELECT id FROM twtasks.task), ARRAY(SELECT version FROM twtasks.task),
-		ARRAY[result], '{0}', '{said}', pg_temp.node(), 2)
 $$;
 
 -- ---- The live table ----
