@@ -9,12 +9,17 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	decision text;
+	is_done boolean := false;	-- the function may raise any error of its own
 BEGIN
 	PERFORM set_config('transaction_read_only', 'on', true);
 	EXECUTE format('SELECT %s($1, $2)', function) INTO decision USING read_model, data;
+	is_done := true;
 	-- Only the end of this subtransaction lets the transaction write again.
 	RAISE EXCEPTION 'done' USING ERRCODE = 'TWT00';
 EXCEPTION WHEN SQLSTATE 'TWT00' THEN
+	IF NOT is_done THEN
+		RAISE;
+	END IF;
 	RETURN decision;
 END $$;
 REVOKE ALL ON FUNCTION twtasks_internal.decide_as_nobody FROM PUBLIC;

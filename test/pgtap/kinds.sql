@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/kinds.sql
 SET twtasks.testing = on;
-SELECT plan(109);
+SELECT plan(110);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -234,6 +234,11 @@ SELECT lives_ok($$SELECT pg_temp.listen('{"n": 1, "decision": "yes"}')$$, 'a mes
 SELECT is((SELECT concat(decision, ' ', decided_by) FROM twtasks.outcomes WHERE identifier = 'item-1'), format('yes %s', CASE WHEN :'is_edition' THEN session_user ELSE 'regress_clerk' END),
 	'... in the name of the function''s owner, whom SQL cannot tell from its caller');
 SELECT is(pg_temp.outcome('item-1')->'saw', '{"n": 1}', '... by what people read');
+CREATE FUNCTION public.regress_forger(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+	AS $$ BEGIN RAISE SQLSTATE 'TWT00'; END $$;
+SELECT twtasks.configure_kind('forged', 'to_do', 'FORGED', 'forged-{/n}', decide => 'public.regress_forger', answerers => '{regress_clerk}');
+SELECT twtasks.start('forged', '{"n": 1}') \g /dev/null
+SELECT throws_ok($$SELECT twtasks.answer_to_do('forged', NULL, '{"n": 1}')$$, 'TWT00', NULL, 'an error of decide is one, whatever its SQLSTATE');
 
 SELECT twtasks.start('item', '{"n": 2}') \g /dev/null
 SELECT twtasks.resume_task(t.id, t.version) FROM twtasks.task t WHERE t.type = 'ITEM' \g /dev/null
