@@ -103,11 +103,8 @@ set_refusal(Node *node, char *reason)
 {
 	if (reason != NULL && (node->refusal == NULL || strcmp(reason, node->refusal) != 0))
 	{
-		bool		is_address = strncmp(reason, "it was adopted at ", strlen("it was adopted at ")) == 0;
-
 		log_line(TWT_LOG_ERROR, "adoption", "executes nothing in this database: %s; "
-				 "see twtasks.adopt(environment)%s", reason, is_address ?
-				 " for a copy, twtasks.adopt(environment, address => ...) for another name of this server" : "");
+				 "twtasks.warnings says how to adopt it", reason);
 		/* A sidecar that waits for an administrator counts as started. */
 		sdnotify_ready();
 	}

@@ -37,7 +37,7 @@ sub refused
 		%config)->launch;
 
 	ok( $sidecar->wait_for_log(
-			qr/ERROR adoption: executes nothing in this database: $why; see twtasks\.adopt\(environment\)$/m
+			qr/ERROR adoption: executes nothing in this database: $why; twtasks\.warnings says how to adopt it$/m
 		),
 		"$name: the sidecar says why no task is executed");
 	return $sidecar;

@@ -101,7 +101,7 @@ my $far = restored($other, 'custom', $super, 'custom');
 
 my $heir = TwTasks::Sidecar->prepare($other, 'heir', postgres => $other->connstr('custom') . ' user=sidecar', handlers => \@handlers)->launch;
 
-ok($heir->wait_for_log(qr/ERROR adoption: executes nothing in this database: .*see twtasks\.adopt/), 'a sidecar is refused there');
+ok($heir->wait_for_log(qr/ERROR adoption: executes nothing in this database: .*how to adopt it/), 'a sidecar is refused there');
 is($far->query("SELECT status FROM twtasks.tasks WHERE id = '$gated'"), 'PROCESSING', '... and changes no task');
 is($far->query('SELECT * FROM twtasks.adopt(NULL, hold => false)'), '0|0', 'a person adopts the copy');
 $ledger->release('gate');

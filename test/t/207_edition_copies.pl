@@ -36,7 +36,7 @@ sub refused_ok
 	my ($sidecar, $why, $what) = @_;
 
 	$sidecar->launch;
-	return ok($sidecar->wait_for_log(qr/ERROR adoption: executes nothing in this database: \Q$why\E; see twtasks\.adopt/), $what);
+	return ok($sidecar->wait_for_log(qr/ERROR adoption: executes nothing in this database: \Q$why\E; twtasks\.warnings says how to adopt it/), $what);
 }
 
 # The number of tasks that an adoption would hold.
