@@ -219,18 +219,19 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	owner CONSTANT name := twtasks_internal.owner();
+	names CONSTANT name[] := '{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred,
+				call_for_identifier,call_for_still_needed,call_for_on_expiry,call_for_retry_function,call_for_on_fault,call_for_on_uncertain,
+				call_for_event_function,call_for_read_model,call_for_contract}';
 BEGIN
 	IF (SELECT count(*) FILTER (WHERE p.prosecdef AND NOT p.proisstrict AND p.provolatile = 'v' AND p.prosupport = 0
 				AND p.proconfig = '{"search_path=pg_catalog, pg_temp"}'
 				AND pg_get_userbyid(p.proowner) = CASE WHEN owner <> 'twtasks_owner' THEN owner
 					WHEN p.proname = 'fire_deferred' THEN 'twtasks_deferred' ELSE 'twtasks_caller' END
 				AND (SELECT bool_and(pg_get_userbyid(a.grantee) IN (owner, pg_get_userbyid(p.proowner))) AND bool_or(pg_get_userbyid(a.grantee) = owner)
-					 FROM aclexplode(p.proacl) a)) <> 17
+					 FROM aclexplode(p.proacl) a)) <> cardinality(names)
 		FROM pg_proc p
 		WHERE p.pronamespace = 'twtasks_internal'::regnamespace
-		  AND p.proname = ANY ('{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred,
-				call_for_identifier,call_for_still_needed,call_for_on_expiry,call_for_retry_function,call_for_on_fault,call_for_on_uncertain,
-				call_for_event_function,call_for_read_model,call_for_contract}'::name[])) THEN
+		  AND p.proname = ANY (names)) THEN
 		RAISE EXCEPTION 'permission denied to change functions of twtasks'
 			USING ERRCODE = 'insufficient_privilege';
 	END IF;
