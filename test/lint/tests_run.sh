@@ -7,13 +7,13 @@
 . "$(dirname "$0")/lib.bash"
 
 # Lists the files in folders of tests that are no tests of check's.  In
-# test/unit, files with other names than test_*.c are linked into the tests, and
-# those without an ending are built.
+# test/unit, files with other names than test_*.c are linked into the tests.  There and in
+# test/campaign those without an ending are built.
 unknown_files()
 {
 	find test -type f ! -path 'test/lib/*' ! -path 'test/handlers/*' ! -path 'test/lint/*' ! -path 'test/ui/*' ! -path 'test/helpers/*' ! -path 'test/mariadb/*' ! -path 'test/published/*' \
 		! -name Makefile ! -path test/unit/tap.sh ! -name '*.h' ! -name '*.[oad]' ! -name build.stamp ! -path test/allowed-skips ! -path test/edition-misses ! -path test/kafka/pom.xml ! -path test/api/requirements.txt ! -path test/prometheus/twtasks.test.yml ! -path test/models/table.txt \
-		! '(' -path 'test/unit/*.c' ! -name 'test_*' ')' ! '(' -path 'test/unit/*' ! -name '*.*' ')' |
+		! '(' -path 'test/unit/*.c' ! -name 'test_*' ')' ! '(' '(' -path 'test/unit/*' -o -path 'test/campaign/*' ')' ! -name '*.*' ')' |
 		sort | comm -23 - <(scripts/check --list | sort) |
 		sed 's/$/:1: scripts\/check does not run it/'
 }
