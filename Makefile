@@ -25,7 +25,7 @@ AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
+	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -220,6 +220,9 @@ bench-http: workers ## measures how many HTTP requests a second are sent
 
 bench-events: install ## measures how many ordered events a second are sent
 	@bench/events/run
+
+bench-kinds: install ## measures what start() and the end of a step of a kind cost the server
+	@bench/kinds
 
 bench-kafka-outbox: install ## measures how many messages a second go from a commit to Kafka
 	@bench/kafka/run outbox

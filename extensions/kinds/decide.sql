@@ -146,12 +146,13 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.is_decision(verdict jsonb)
 RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(jsonb_typeof(verdict) = 'object' AND jsonb_typeof(verdict->'decision') = 'string'
-					AND octet_length(verdict->>'decision') BETWEEN 1 AND 250, false)
-$$;
+BEGIN
+	RETURN coalesce(jsonb_typeof(verdict) = 'object' AND jsonb_typeof(verdict->'decision') = 'string'
+					AND octet_length(verdict->>'decision') BETWEEN 1 AND 250, false);
+END $$;
 
 /*
  * twtasks_internal.decide(state, verdict, by)

@@ -22,17 +22,19 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.looked(told jsonb)
 RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE
+DECLARE
+	until CONSTANT timestamptz := twtasks_internal.time_of(told->>'until');
+BEGIN
+	RETURN CASE
 		WHEN told->>'look' IN ('own', 'none') THEN told->>'look'
 		WHEN told->>'look' = 'completed' AND told->>'until' IS NULL THEN 'completed'
-		WHEN (told->>'look' IN ('completed', 'blocked')) IS NOT TRUE OR u.time IS NULL THEN 'unknown'
-		WHEN told->>'look' = 'blocked' OR u.time > (SELECT twtasks.clock()) THEN 'blocked'
-		ELSE 'completed' END
-	FROM (SELECT twtasks_internal.time_of(told->>'until') AS time) u
-$$;
+		WHEN (told->>'look' IN ('completed', 'blocked')) IS NOT TRUE OR until IS NULL THEN 'unknown'
+		WHEN told->>'look' = 'blocked' OR until > twtasks.clock() THEN 'blocked'
+		ELSE 'completed' END;
+END $$;
 
 /*
  * twtasks_internal.said_of(step, told)
@@ -42,10 +44,11 @@ $$;
  */
 CREATE FUNCTION twtasks_internal.said_of(step text, told jsonb)
 RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE
+BEGIN
+	RETURN CASE
 		WHEN told ? 'fault' THEN CASE WHEN told ? 'decision' OR jsonb_typeof(told->'fault') NOT IN ('string', 'number') THEN 'unknown'
 									  ELSE 'fault' END
 		WHEN step IN ('first', 'undo') THEN 'done'
@@ -55,8 +58,8 @@ AS $$
 		WHEN step = 'find' THEN CASE WHEN told->'found' = 'false' THEN CASE WHEN told ? 'decision' THEN 'unknown' ELSE 'not_found' END
 									 WHEN told ? 'decision' THEN 'decided' ELSE 'unknown' END
 		WHEN step = 'look' THEN twtasks_internal.looked(told)
-		ELSE 'decided' END
-$$;
+		ELSE 'decided' END;
+END $$;
 
 /*
  * twtasks_internal.answer_of(step, ended)

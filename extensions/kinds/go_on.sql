@@ -7,11 +7,12 @@
  */
 CREATE FUNCTION twtasks_internal.wait_of(first interval, n integer)
 RETURNS interval
-LANGUAGE sql VOLATILE PARALLEL SAFE
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT least(greatest(first, '10 ms') * power(2, least(greatest(n, 1), 16) - 1), '1 h') * (1 - random() / 10)
-$$;
+BEGIN
+	RETURN least(greatest(first, '10 ms') * power(2, least(greatest(n, 1), 16) - 1), '1 h') * (1 - random() / 10);
+END $$;
 
 /*
  * twtasks_internal.expiry_of(known, state)
@@ -23,13 +24,14 @@ $$;
  */
 CREATE FUNCTION twtasks_internal.expiry_of(known twtasks.kind, state twtasks.outcome)
 RETURNS jsonb
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT CASE WHEN known.on_expiry IS NULL THEN '{"decision": "expired"}'
+BEGIN
+	RETURN CASE WHEN known.on_expiry IS NULL THEN '{"decision": "expired"}'
 				ELSE twtasks_internal.call_function('on_expiry', known.on_expiry, 'jsonb', NULL,
-													state.event, state.identifier)::jsonb END
-$$;
+													state.event, state.identifier)::jsonb END;
+END $$;
 
 /*
  * twtasks_internal.is_over(known, state)
@@ -41,14 +43,15 @@ $$;
  */
 CREATE FUNCTION twtasks_internal.is_over(known twtasks.kind, state twtasks.outcome)
 RETURNS boolean
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT coalesce(state.expires <= twtasks.clock(), false)
+BEGIN
+	RETURN coalesce(state.expires <= twtasks.clock(), false)
 		OR known.still_needed IS NOT NULL
 		AND NOT coalesce(twtasks_internal.call_function('still_needed', known.still_needed, 'boolean', NULL,
-														state.event, state.identifier)::boolean, true)
-$$;
+														state.event, state.identifier)::boolean, true);
+END $$;
 
 /*
  * twtasks_internal.leave(known, state, undo, verdict)
@@ -203,13 +206,14 @@ $$;
  */
 CREATE FUNCTION twtasks_internal.is_in_vain(known twtasks.kind, state twtasks.outcome, said text)
 RETURNS boolean
-LANGUAGE sql VOLATILE PARALLEL SAFE
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT said IN ('fault', 'unknown', 'expired') AND CASE state.step
+BEGIN
+	RETURN said IN ('fault', 'unknown', 'expired') AND CASE state.step
 		WHEN 'undo' THEN state.repeats >= 4
-		ELSE state.repeats >= 9 AND coalesce(state.expires <= twtasks.clock() OR state.repeats + 1 >= known.attempts, false) END
-$$;
+		ELSE state.repeats >= 9 AND coalesce(state.expires <= twtasks.clock() OR state.repeats + 1 >= known.attempts, false) END;
+END $$;
 
 /*
  * twtasks_internal.stop_search(state, fault)

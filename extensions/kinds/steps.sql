@@ -7,16 +7,17 @@
  */
 CREATE FUNCTION twtasks_internal.keep_outcome(state twtasks.outcome)
 RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+BEGIN
 	UPDATE twtasks.outcome o
 	SET decided = state.decided, due = state.due, until = state.until, task = state.task, attempt = state.attempt, spent = state.spent,
 		repeats = state.repeats, may_act = state.may_act, uncertain = state.uncertain, step = state.step, first = state.first,
 		verdict = state.verdict, fault = state.fault, answer = state.answer, problem = state.problem,
 		decision = state.decision, outcome = state.outcome, decided_by = state.decided_by
-	WHERE o.kind = state.kind AND o.identifier = state.identifier
-$$;
+	WHERE o.kind = state.kind AND o.identifier = state.identifier;
+END $$;
 
 /*
  * twtasks_internal.retire_step(state)
@@ -28,12 +29,13 @@ $$;
  */
 CREATE FUNCTION twtasks_internal.retire_step(state twtasks.outcome)
 RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT twtasks_internal.end_now(ARRAY[t.id], '{FAILED}', ARRAY[t.error])
-	FROM twtasks.task t WHERE t.id = state.task AND t.status = 'ERROR'
-$$;
+BEGIN
+	PERFORM twtasks_internal.end_now(ARRAY[t.id], '{FAILED}', ARRAY[t.error])
+	FROM twtasks.task t WHERE t.id = state.task AND t.status = 'ERROR';
+END $$;
 
 /*
  * twtasks_internal.is_under_way(state)
@@ -44,15 +46,16 @@ $$;
  */
 CREATE FUNCTION twtasks_internal.is_under_way(state twtasks.outcome)
 RETURNS boolean
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+BEGIN
 	-- A condition on decided would let a planner without statistics read all undecided
 	-- identifiers of the kind, by outcome_undecided.
-	SELECT coalesce((SELECT o.decided IS NULL AND o.task IS NOT DISTINCT FROM state.task FROM twtasks.outcome o
+	RETURN coalesce((SELECT o.decided IS NULL AND o.task IS NOT DISTINCT FROM state.task FROM twtasks.outcome o
 					 WHERE o.kind = state.kind AND o.identifier = state.identifier), false)
-	   AND NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = state.task AND t.status <> 'ERROR')
-$$;
+	   AND NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = state.task AND t.status <> 'ERROR');
+END $$;
 
 /*
  * twtasks_internal.add_step(known, state, wanted)
