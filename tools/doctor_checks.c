@@ -7,22 +7,34 @@
  */
 #include "base/port.h"
 
+#include "common/version.h"
 #include "tools/doctor_checks.h"
 
 /* Relations of ours that have rows. */
 #define OUR_TABLES "pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname IN ('twtasks', 'twtasks_internal')" \
 	" AND c.relkind IN ('r', 'p')"
 
+/* True in a database with the SQL edition. */
+#define IS_SQL "(twtasks.edition()).edition = 'sql'"
+
+/* The owner of our tables.  The SQL edition for one role belongs to the role that loaded it. */
+#define OUR_OWNER "CASE WHEN " IS_SQL " THEN pg_get_userbyid(n.nspowner) ELSE 'twtasks_owner' END"
+
 const Check doctor_checks[] = {
 	{"extension", "the extensions have the version of their files",
 		"SELECT 'WARN' AS finding, format('extension %s has version %s, and its files have %s', e.extname, e.extversion, a.default_version) AS sentence,"
 		" format('ALTER EXTENSION %I UPDATE', e.extname) AS command"
 		" FROM pg_extension e JOIN pg_available_extensions a ON a.name = e.extname"
-		" WHERE e.extname ^@ 'twtasks' AND e.extversion <> a.default_version"},
+		" WHERE e.extname ^@ 'twtasks' AND e.extversion <> a.default_version"
+		" UNION ALL SELECT 'WARN', format('the SQL of %s has version %s, and this program %s', f.name, f.version, '" TWT_VERSION "'),"
+		" 'load the update that scripts/edition --update writes, or install the programs of that version'"
+		" FROM (SELECT 'twtasks' AS name, e.version FROM twtasks.edition() e"
+		" UNION ALL SELECT o.key, o.value FROM twtasks.edition() e, jsonb_each_text(e.extensions) o) f"
+		" WHERE " IS_SQL " AND f.version <> '" TWT_VERSION "'"},
 	{"preload", "triggers go through shared memory",
 		"SELECT 'WARN' AS finding, 'twtasks is not preloaded, so triggers go by NOTIFY' AS sentence,"
 		" 'shared_preload_libraries = ''twtasks'' in postgresql.conf, and a restart' AS command"
-		" WHERE twtasks.queue_kind() <> 'ring'"},
+		" WHERE twtasks.queue_kind() <> 'ring' AND NOT " IS_SQL},
 	{"rights", "the sessions of all roles can be seen",
 		"SELECT 'WARN' AS finding, 'sessions of other roles cannot be seen: \"old transactions\" and \"sessions\" are about your own only' AS sentence,"
 		" format('GRANT pg_read_all_stats TO %I', current_user) AS command"
@@ -88,8 +100,8 @@ const Check doctor_checks[] = {
 		" FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN " OUR_TABLES " ON c.oid = x.indrelid WHERE NOT x.indisvalid"},
 	{"owner", "our tables belong to twtasks_owner",
 		"SELECT 'FAIL' AS finding, format('table %s.%s belongs to \"%s\"', n.nspname, c.relname, pg_get_userbyid(c.relowner)) AS sentence,"
-		" format('ALTER TABLE %I.%I OWNER TO twtasks_owner', n.nspname, c.relname) AS command"
-		" FROM " OUR_TABLES " WHERE pg_get_userbyid(c.relowner) <> 'twtasks_owner'"},
+		" format('ALTER TABLE %I.%I OWNER TO %I', n.nspname, c.relname, " OUR_OWNER ") AS command"
+		" FROM " OUR_TABLES " WHERE pg_get_userbyid(c.relowner) <> " OUR_OWNER},
 	{"roles", "the roles of twtasks can do what they should, and no more",
 		"SELECT 'FAIL' AS finding, format('role \"%s\" is a superuser, creates roles or can log in', r.rolname) AS sentence,"
 		" format('ALTER ROLE %I NOLOGIN NOSUPERUSER NOCREATEROLE', r.rolname) AS command"
@@ -99,6 +111,12 @@ const Check doctor_checks[] = {
 		" format('REVOKE twtasks_owner FROM %I', r.rolname)"
 		" FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.member JOIN pg_roles o ON o.oid = m.roleid"
 		" WHERE o.rolname = 'twtasks_owner' AND NOT r.rolsuper"
+
+		/*
+		 * The role that loads the edition owns the database, and needs the
+		 * membership for updates.
+		 */
+		" AND NOT (" IS_SQL " AND EXISTS (SELECT FROM pg_database d WHERE d.datname = current_database() AND d.datdba = m.member))"
 		" UNION ALL SELECT 'FAIL', format('\"%s\" may create objects in schema %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(a.grantee) END, n.nspname),"
 		" format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)"
 		" FROM pg_namespace n CROSS JOIN LATERAL aclexplode(n.nspacl) a"

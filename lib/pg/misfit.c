@@ -114,11 +114,11 @@ advice(const PGresult *result)
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
 
 	if (lacks_extension(result))
-		return "Run CREATE EXTENSION twtasks there, or correct dbname.";
+		return "Run CREATE EXTENSION twtasks there, load the SQL edition, or correct dbname.";
 	if (misfit_is_of_session(result))
 		return "Restart the server if shared_preload_libraries has twtasks.";
 	return hint != NULL && has_field(result, PG_DIAG_SOURCE_FILE, "contract.c") ? hint :
-		"Run ALTER EXTENSION twtasks UPDATE.";
+		"Run ALTER EXTENSION twtasks UPDATE, or load the update of the SQL edition.";
 }
 
 /* The role whose rights the login of this program needs. */
@@ -147,8 +147,8 @@ line_of(const PgStatement *statement, const char *login, const PGresult *result)
 		text = "failed";
 	if (lacks_further(statement, result))
 		return psprintf("this database has no extension %s, or an older one: %s: %s; "
-						"Run CREATE EXTENSION %s there, or ALTER EXTENSION %s UPDATE.",
-						statement->extension, statement->name, text, statement->extension, statement->extension);
+						"Run CREATE EXTENSION %s there, or ALTER EXTENSION %s UPDATE; with the SQL edition load %s.sql.",
+						statement->extension, statement->name, text, statement->extension, statement->extension, statement->extension);
 	if (lacks_rights(result))
 		return psprintf("%s: %s: %s; GRANT %s TO \"%s\".", fault(result), statement->name, text, needed_role(), login);
 	return psprintf("%s: %s: %s; %s", fault(result), statement->name, text, advice(result));

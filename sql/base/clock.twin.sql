@@ -1,4 +1,4 @@
--- twin: twt_clock LANGUAGE plpgsql
+-- twin: twt_clock LANGUAGE plpgsql SECURITY DEFINER
 BEGIN
 	-- PL/pgSQL keeps the plans of what all calls ask.
 	IF NOT twtasks_internal.setting('testing')::boolean THEN

@@ -19,8 +19,11 @@ CREATE TABLE twtasks_internal.installed_extension (
 COMMENT ON TABLE twtasks_internal.installed_extension IS 'Extensions on top of the SQL edition in this database, with their versions';
 
 -- instead of twtasks.edition:
-CREATE FUNCTION twtasks.edition(OUT edition text, OUT version text)
+CREATE FUNCTION twtasks.edition(OUT edition text, OUT version text, OUT extensions jsonb)
 RETURNS record
 LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT 'sql', i.version FROM twtasks_internal.installed i $$;
+AS $$
+	SELECT 'sql', i.version, (SELECT coalesce(jsonb_object_agg(o.name, o.version), '{}') FROM twtasks_internal.installed_extension o)
+	FROM twtasks_internal.installed i
+$$;

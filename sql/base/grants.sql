@@ -32,7 +32,7 @@ GRANT EXECUTE ON FUNCTION
 	TO twtasks_producer, twtasks_worker, twtasks_operator, twtasks_viewer, twtasks_tester;
 
 GRANT EXECUTE ON FUNCTION twtasks.edition
-	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
+	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_payload_viewer, twtasks_tester;
 GRANT EXECUTE ON FUNCTION twtasks.clock
 	TO twtasks_producer, twtasks_worker, twtasks_web, twtasks_operator, twtasks_viewer, twtasks_tester;
 GRANT EXECUTE ON FUNCTION twtasks.finish_task TO twtasks_worker, twtasks_web;

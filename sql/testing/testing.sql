@@ -16,8 +16,10 @@ BEGIN
 		RAISE EXCEPTION 'functions for tests are switched off'
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				DETAIL = 'The setting twtasks.testing is off.',
-				HINT = format('In a database for tests: ALTER DATABASE %I SET twtasks.testing = on, and connect again.',
-							  current_database());
+				HINT = CASE (twtasks.edition()).edition
+					WHEN 'sql' THEN 'In a database for tests: UPDATE twtasks.setting SET value = ''on'' WHERE name = ''testing''.'
+					ELSE format('In a database for tests: ALTER DATABASE %I SET twtasks.testing = on, and connect again.',
+								current_database()) END;
 	END IF;
 END $$;
 

@@ -180,7 +180,9 @@ AS $$
 	WHERE NOT twtasks.is_adopted()
 	UNION ALL
 	SELECT 11, 'switched off', 'the setting twtasks.enabled is off',
-		   twtasks_internal.advice('switch it on', 'ALTER SYSTEM SET twtasks.enabled = on; SELECT pg_reload_conf()')
+		   twtasks_internal.advice('switch it on', CASE (twtasks.edition()).edition
+			WHEN 'sql' THEN 'UPDATE twtasks.setting SET value = ''on'' WHERE name = ''enabled'''
+			ELSE 'ALTER SYSTEM SET twtasks.enabled = on; SELECT pg_reload_conf()' END)
 	WHERE NOT twtasks.is_enabled()
 	UNION ALL
 	SELECT 20, 'paused', format('%s "%s" is paused since %s by %s%s', p.kind, p.name, twtasks_internal.shown_time(p.since), p.paused_by,

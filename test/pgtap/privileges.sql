@@ -13,7 +13,9 @@ CREATE TEMPORARY TABLE callers (function text PRIMARY KEY, roles text[]);
 INSERT INTO callers
 SELECT f, '{producer}'::text[] FROM unnest('{add_task,put_task,add_tasks,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,kafka_message,bytes_as_text,send_to_kafka}'::text[]) f
 UNION ALL
-SELECT f, '{producer,worker,web,operator,viewer,tester}'::text[] FROM unnest('{clock,edition}'::text[]) f
+SELECT 'clock', '{producer,worker,web,operator,viewer,tester}'::text[]
+UNION ALL
+SELECT 'edition', '{producer,worker,web,operator,viewer,payload_viewer,tester}'::text[]
 UNION ALL
 SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{why,what_if_limit}'::text[]) f
 UNION ALL
@@ -107,7 +109,7 @@ INSERT INTO readers VALUES ('setting', '{}');
 SELECT * FROM no_plan();
 \else
 -- Overloaded are add_tasks, check_function and count_tasks; eight sequences, two schemas.
-SELECT plan(((SELECT count(*) FROM callers)::integer + 4 + (SELECT count(*) FROM readers)::integer + 8 + 2) * 8 + 23);
+SELECT plan(((SELECT count(*) FROM callers)::integer + 4 + (SELECT count(*) FROM readers)::integer + 8 + 2) * 8 + 24);
 \endif
 
 -- The matrix.
@@ -180,6 +182,14 @@ SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtask
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_put_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,put_task,add_tasks,add_tasks,add_tasks,list_tasks,request_payload,read_payload,request_search,search_payloads}'::text[], 'the other functions note who called, and become the owner');
 \endif
+SELECT is_empty($$SELECT p.oid::regprocedure, q.oid::regprocedure, r.rolname
+	FROM pg_proc p
+	JOIN pg_namespace s ON s.oid = p.pronamespace AND s.nspname IN ('twtasks', 'twtasks_internal')
+	JOIN pg_roles r ON r.rolname ~ '^twtasks_(producer|worker|web|operator|viewer|payload_viewer|tester)$'
+		AND has_schema_privilege(r.oid, s.oid, 'USAGE') AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
+	JOIN pg_proc q ON p.prosrc ~ format('\m%s\.%s\(', q.pronamespace::regnamespace, q.proname)
+		AND q.pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND q.oid <> p.oid
+	WHERE NOT p.prosecdef AND NOT has_function_privilege(r.oid, q.oid, 'EXECUTE')$$, 'a function with the rights of its caller calls none that the caller may not call');
 SELECT is((SELECT count(*) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'twtasks'::regnamespace
 		   AND g.tgfoid NOT IN ('twtasks_internal.config_changed'::regproc, 'twtasks_internal.table_changed'::regproc, 'twtasks_internal.audit_policy'::regproc, 'twtasks_internal.add_to_history'::regproc))
 	+ (SELECT count(*) FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class WHERE c.relnamespace = 'twtasks'::regnamespace AND c.relkind <> 'v')

@@ -5,7 +5,9 @@ SELECT json_build_object(
 	'roles', $2::text[],
 	'environment', NULL,
 	'database', current_database(),
-	'extension_version', (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'twtasks'),
+	'edition', e.edition,
+	'extension_version', e.version,
 	'version', $3,
-	'extensions', (SELECT coalesce(json_agg(e.extname ORDER BY e.extname), '[]') FROM pg_extension e WHERE e.extname ^@ 'twtasks'),
+	'extensions', (SELECT json_agg(x.name ORDER BY x.name) FROM (SELECT 'twtasks' UNION ALL SELECT jsonb_object_keys(e.extensions)) x(name)),
 	'trace_url', $4)::text AS body
+FROM twtasks.edition() e
