@@ -15,6 +15,8 @@ use TwTasks::Wait;
 use TwTasks::Web;
 
 my $node = TwTasks::Cluster->create('main');
+# Before a sidecar runs, which would open incidents of its own.
+my $judge = $node->hold_judge;
 my $server = TwTasks::HttpServer->start;
 my $directory = PostgreSQL::Test::Utils::tempdir();
 my %canary = map { $_ => "canary-of-$_-0123456789" } qw(pagerduty jira hook victor slack);
@@ -111,9 +113,6 @@ sub wait_for_sent
 }
 
 wait_ok(sub { to('beat') > 0 }, 'the heartbeat is called while all is well');
-# From here on nobody else judges: it would open incidents of its own.
-my $judge = $node->session;
-$judge->query(q{SELECT pg_advisory_lock(hashtextextended('twtasks.incident', 0))});
 my $id = open_incident('error/PAY|A');
 open_incident('error/SILENT', told => 'NULL');
 ask();

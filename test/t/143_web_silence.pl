@@ -61,7 +61,7 @@ $node->value(q(UPDATE twtasks.monitor_look SET at = at - interval '151 s')) unle
 wait_ok(sub { messages('silent/') eq 'open' }, 'people hear that nobody counts');
 diag(sprintf 'they heard of it %.0f s after the end of the last sidecar', took()) if $ENV{TWT_REAL_SILENCE};
 wait_ok(sub { messages('error/PAY') eq 'open' }, 'they hear of what the leader left, too');
-wait_ok(sub { $node->value(q(SELECT count(*) FROM twtasks.incident_sent WHERE target = 'hook' AND status = 'sent')) == 2 },
+wait_ok(sub { $node->value(q(SELECT count(*) FROM twtasks.incident_sent WHERE key IN ('silent/', 'error/PAY') AND status = 'sent')) == 2 },
 	'both are noted');
 is(helpers($web), 1, 'one helper sends');
 $node->value(q(SELECT twtasks.silence('*', '*', now() + interval '1 h', 'test')));

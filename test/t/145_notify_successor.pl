@@ -15,6 +15,8 @@ use TwTasks::Sidecar;
 use TwTasks::Wait;
 
 my $node = TwTasks::Cluster->create('main');
+# Before a sidecar runs, which would open incidents of its own.
+my $judge = $node->hold_judge;
 my $server = TwTasks::HttpServer->start;
 my $directory = PostgreSQL::Test::Utils::tempdir();
 my $gate = "$directory/gate";
@@ -67,9 +69,6 @@ wait_ok(sub { leads() eq 'first' }, 'the first sidecar leads');
 wait_ok(sub { $node->value('SELECT count(*) FROM twtasks.monitor') == 1 }, 'and counts');
 my $second = TwTasks::Sidecar->start($node, 'second', config($server->url('/answered')));
 
-# From here on nobody else judges: it would open incidents of its own.
-my $judge = $node->session;
-$judge->query(q{SELECT pg_advisory_lock(hashtextextended('twtasks.incident', 0))});
 open_incident('SENT');
 # The sidecar asks what is to be sent when it reads its configuration, too.
 $first->reload(TwTasks::Sidecar::config_for($node, 'first', config($gated)));

@@ -19,6 +19,8 @@ use TwTasks::Wait;
 use constant { DOWN => $ENV{TWT_DOWN_SECONDS} || 0, KEYS => 5, AGAIN_MAX => 300 };
 
 my $node = TwTasks::Cluster->create('main');
+# Before a sidecar runs, which would open incidents of its own.
+my $judge = $node->hold_judge;
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 my %config = (
 	handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ],
@@ -46,9 +48,6 @@ sub noted
 }
 
 wait_ok(sub { $node->value('SELECT count(*) FROM twtasks.monitor') == 1 }, 'a sidecar counts');
-# From here on nobody else judges: it would open incidents of its own.
-my $judge = $node->session;
-$judge->query(q{SELECT pg_advisory_lock(hashtextextended('twtasks.incident', 0))});
 
 foreach my $n (0 .. $#keys)
 {

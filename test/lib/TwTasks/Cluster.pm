@@ -283,6 +283,17 @@ sub lock_tasks
 	return $session;
 }
 
+# While the session is open nobody judges, which would open incidents and end those
+# of a test.
+sub hold_judge
+{
+	my ($self) = @_;
+	my $session = $self->session;
+
+	$session->query(q{SELECT twtasks_internal.lock_session(hashtextextended('twtasks.incident', 0))});
+	return $session;
+}
+
 # Locks a task's row: its finish waits until the session is closed; a grab
 # leaves it out.
 sub lock_task
