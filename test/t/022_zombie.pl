@@ -79,6 +79,10 @@ my $zombie = TwTasks::Sidecar->start(
 	]);
 my $old = $zombie->incarnation;
 
+# Else its first look may bring a task again, and the grab of that one would be the
+# one that waits.
+$zombie->wait_until_idle;
+
 # One task whose handler ends while the sidecar is frozen, one whose handler
 # stays, and one whose grab is answered meanwhile.
 my $ends = $node->add_task('ENDS');

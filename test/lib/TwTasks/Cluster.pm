@@ -98,19 +98,25 @@ sub install_on_top
 	return;
 }
 
-# Lists the activity of the server's sessions, after a wait that failed.
+# Lists the activity of the server's sessions, and what may keep tasks from a node,
+# after a wait that failed.
 sub show_sessions
 {
 	my ($self) = @_;
-	my $text = eval {
-		$self->session->try(
-			'SELECT pid, application_name, state, wait_event, pg_blocking_pids(pid),
+	my %of = (
+		sessions => q(SELECT pid, application_name, state, wait_event, pg_blocking_pids(pid),
 				clock_timestamp() - state_change, left(query, 60)
-			FROM pg_stat_activity WHERE backend_type = \'client backend\''
-		);
-	};
+			FROM pg_stat_activity WHERE backend_type = 'client backend'),
+		tasks => q(SELECT ctid, xmin, xmax, id, type, status, version, incarnation, state_time, next_event_time
+			FROM twtasks.task ORDER BY created DESC LIMIT 20),
+		nodes => q(SELECT incarnation, missing_since, ended, twtasks_internal.adoption_fault() FROM twtasks.node));
 
-	diag('sessions of ' . $self->name . ":\n" . ($text // 'none can be opened'));
+	foreach my $what (sort keys %of)
+	{
+		my $text = eval { $self->session->try($of{$what}) };
+
+		diag("$what of " . $self->name . ":\n" . ($text // 'they cannot be read'));
+	}
 	return;
 }
 
