@@ -224,11 +224,12 @@ check_cancelled(const Execution *execution)
 
 /* Finishes the tasks that succeeded and are not finished yet. */
 static void
-finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
+finish_tasks(const ExecuteCall *call, Execution *executions, int count)
 {
 	NullableDatum incarnation = {call->incarnation};
 	NullableDatum token = {call->token};
 	FinishCall	finish;
+	int			n = 0;
 
 	finish_call_begin(&finish, incarnation, token);
 	finish.tries = palloc(count * sizeof(Try));
@@ -239,6 +240,10 @@ finish_tasks(const ExecuteCall *call, const Execution *executions, int count)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("task was changed by the handler of another task")));
+	/* whether a request to cancel ended them */
+	for (int i = 0; i < count; i++)
+		if (executions[i].failure == NULL && !executions[i].is_finished)
+			executions[i].try.facts = finish.tries[n++].facts;
 }
 
 /*
