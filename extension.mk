@@ -64,6 +64,7 @@ OBJS += src/finish/ended.o			# ... and what they are told
 OBJS += src/finish/judge.o			# 7 finish: retry, or give up
 OBJS += src/finish/history.o		# 7 finish: where finished tasks go
 OBJS += src/finish/attempts.o		# 7 finish: tries that did not succeed
+OBJS += src/events/give_events.o	# twtasks_events: the next heads of objects
 OBJS += src/node/node.o				# live nodes
 OBJS += src/node/locks.o			# ... locks for duties of one node
 OBJS += src/node/adoption.o			# whether this is a copy
@@ -116,7 +117,7 @@ UPGRADE = $(BEFORE)--$(EXTVERSION)
 LOCKS = sql/upgrade/lock.sql
 UPGRADE_SQL = sql/$(EXTENSION)--$(UPGRADE).sql
 
-# Extensions on top of it, in plain SQL: extensions/NAME is twtasks_NAME.
+# Extensions on top of it, whose functions in C are in the library: extensions/NAME is twtasks_NAME.
 TOPPINGS = $(patsubst extensions/%/order.txt,%,$(wildcard extensions/*/order.txt))
 TOPPINGS_SQL = $(foreach name,$(TOPPINGS),extensions/$(name)/$(EXTENSION)_$(name)--$(EXTVERSION).sql)
 TOPPINGS_UPGRADE_SQL = $(foreach name,$(TOPPINGS),$(if $(wildcard extensions/$(name)/upgrade/$(UPGRADE).sql),extensions/$(name)/$(EXTENSION)_$(name)--$(UPGRADE).sql))

@@ -13,7 +13,9 @@ BEGIN {
 }
 
 FNR == 1 {
-	version = FILENAME
+	version = extension = FILENAME
+	sub(/.*\//, "", extension)
+	sub(/--.*/, "", extension)
 	sub(/.*--/, "", version)
 	sub(/\.sql$/, "", version)
 }
@@ -40,7 +42,7 @@ function contract(sql,		symbol, strict, declaration)
 	}
 	known[symbol] = declaration
 	if (!((version, symbol) in printed))
-		printf "\t{\"%s\", \"%s\", \"%s\"},\n", version, symbol, declaration
+		printf "\t{\"%s\", \"%s\", \"%s\", \"%s\"},\n", version, symbol, declaration, extension
 	printed[version, symbol]
 }
 

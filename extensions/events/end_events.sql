@@ -59,21 +59,35 @@ AS $$
 DECLARE
 	freed record;
 BEGIN
-	SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects, array_agg(o.done) AS done
-	INTO freed FROM (
-		SELECT k.stream, k.object, k.done
-		FROM (SELECT f.stream, f.object, e.id, e.status = 'DONE' AS done
-			  FROM unnest(ended) e
-			  CROSS JOIN LATERAL (
-				SELECT n.stream, n.object FROM twtasks.event_object n WHERE n.head = e.id OFFSET 0) f
-			  WHERE e.status <> 'ERROR' ORDER BY f.stream, f.object) k
-		CROSS JOIN LATERAL (
-			SELECT FROM twtasks.event_object n
-			WHERE n.stream = k.stream AND n.object = k.object AND n.head = k.id FOR UPDATE) l) o;
-	IF freed.streams IS NULL THEN
-		RETURN;
-	END IF;
-	PERFORM twtasks_internal.give_each(freed.streams, freed.objects, freed.done, NULL);
-EXCEPTION WHEN lock_not_available OR query_canceled THEN
-	PERFORM twtasks_internal.list_ends(ended);
+	-- First all heads together.  If one of their objects is at fault, then one by one.
+	FOR is_alone IN 0 .. 1 LOOP
+		BEGIN
+			SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects, array_agg(o.done) AS done
+			INTO freed FROM (
+				SELECT k.stream, k.object, k.done
+				FROM (SELECT f.stream, f.object, e.id, e.status = 'DONE' AS done
+					  FROM unnest(ended) e
+					  CROSS JOIN LATERAL (
+						SELECT n.stream, n.object FROM twtasks.event_object n WHERE n.head = e.id OFFSET 0) f
+					  WHERE e.status <> 'ERROR' ORDER BY f.stream, f.object) k
+				CROSS JOIN LATERAL (
+					SELECT FROM twtasks.event_object n
+					WHERE n.stream = k.stream AND n.object = k.object AND n.head = k.id FOR UPDATE) l) o;
+			-- The subtransaction that locks a row also changes it: else each row takes a MultiXact.
+			IF freed.streams IS NOT NULL AND is_alone = 0 THEN
+				PERFORM twtasks_internal.give_events(freed.streams, freed.objects, freed.done);
+			ELSIF freed.streams IS NOT NULL THEN
+				PERFORM twtasks_internal.give_each(freed.streams, freed.objects, freed.done, NULL);
+			END IF;
+			RETURN;
+		EXCEPTION
+			WHEN lock_not_available OR query_canceled THEN
+				PERFORM twtasks_internal.list_ends(ended);
+				RETURN;
+			WHEN OTHERS OR assert_failure THEN
+				IF is_alone = 1 THEN
+					RAISE;
+				END IF;
+		END;
+	END LOOP;
 END $$;

@@ -35,6 +35,7 @@ typedef struct Known
 	const char *version;		/* version of the SQL */
 	const char *symbol;
 	const char *declaration;
+	const char *extension;
 } Known;
 
 static const Known known[] = {
@@ -68,6 +69,14 @@ find_known(const char *symbol)
 			return &known[i];
 	}
 	return NULL;
+}
+
+/* Whether that version of the core has it as a function of its own. */
+static bool
+is_counted(const Known *it, const char *version)
+{
+	return strcmp(it->version, version) == 0 && strcmp(it->declaration, "any") != 0 &&
+		strcmp(it->extension, "twtasks") == 0;
 }
 
 static bool
@@ -276,10 +285,9 @@ check_member(Oid member, const char *version)
 	{
 		bool		isnull;
 		char	   *symbol = TextDatumGetCString(SysCacheGetAttr(PROCOID, function, Anum_pg_proc_prosrc, &isnull));
-		const Known *right = find_known(symbol);
 
 		check_declaration(function, symbol);
-		counts = strcmp(right->version, version) == 0 && strcmp(right->declaration, "any") != 0;
+		counts = is_counted(find_known(symbol), version);
 	}
 	ReleaseSysCache(function);
 	return counts;
@@ -330,7 +338,7 @@ contract_check_all(void)
 	check_version(version);
 	has = check_members(get_extension_oid("twtasks", false), version);
 	for (int i = 0; i < (int) lengthof(known); i++)
-		needs += strcmp(known[i].version, version) == 0 && strcmp(known[i].declaration, "any") != 0;
+		needs += is_counted(&known[i], version);
 	if (has != needs)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

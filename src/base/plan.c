@@ -202,6 +202,51 @@ static const Statement statements[PLAN_COUNT] = {
 		8, {TEXTOID, INT8OID, TIMESTAMPTZOID, UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID,
 		INT8ARRAYOID, FLOAT8OID}
 	},
+	[PLAN_KEEP_IDS_NEW] = {
+		"SELECT twtasks_internal.keep_ids_new() FROM twtasks.event_id_seq s LEFT JOIN twtasks.event_place p ON true "
+		"WHERE p.timeline IS NULL OR p.timeline OPERATOR(pg_catalog.<>) $1 "
+		"OR s.last_value OPERATOR(pg_catalog.<) $2",
+		2, {INT8OID, INT8OID}
+	},
+	[PLAN_RAISE_IDS] = {
+		"SELECT twtasks_internal.raise_ids($1)",
+		1, {INT8OID}
+	},
+	[PLAN_FIND_OBJECT] = {
+		"SELECT o.last_id, o.sent_id, s.type, s.bucket, s.batch, s.priority FROM twtasks.event_object o "
+		"JOIN twtasks.event_stream s ON s.name OPERATOR(pg_catalog.=) o.stream "
+		"WHERE o.stream OPERATOR(pg_catalog.=) $1 AND o.object OPERATOR(pg_catalog.=) $2",
+		2, {TEXTOID, TEXTOID}
+	},
+	[PLAN_TAKE_EVENT] = {
+		"DELETE FROM twtasks.event e WHERE e.ctid OPERATOR(pg_catalog.=) (SELECT n.ctid FROM twtasks.event n "
+		"WHERE n.stream OPERATOR(pg_catalog.=) $1 AND n.object OPERATOR(pg_catalog.=) $2 "
+		"ORDER BY n.seq LIMIT 1) RETURNING e.seq, e.event, e.size",
+		2, {TEXTOID, TEXTOID}
+	},
+	[PLAN_TAKE_EVENTS] = {
+		"DELETE FROM twtasks.event e WHERE e.ctid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT q.place FROM ("
+		"SELECT c.place, c.size, pg_catalog.sum(c.size) OVER (ORDER BY c.seq ROWS UNBOUNDED PRECEDING) AS total FROM ("
+		"SELECT n.seq, n.size OPERATOR(pg_catalog.+) 120 AS size, n.ctid AS place FROM twtasks.event n "
+		"WHERE n.stream OPERATOR(pg_catalog.=) $1 AND n.object OPERATOR(pg_catalog.=) $2 "
+		"ORDER BY n.seq LIMIT $3) c) q "
+		"WHERE q.total OPERATOR(pg_catalog.<=) $4 OR q.total OPERATOR(pg_catalog.=) q.size)) "
+		"RETURNING e.seq, e.event, e.size",
+		4, {TEXTOID, TEXTOID, INT4OID, INT8OID}
+	},
+	[PLAN_SET_HEAD] = {
+		"UPDATE twtasks.event_object o SET head = $3, last_id = $4, sent_id = $5, problem = NULL "
+		"WHERE o.stream OPERATOR(pg_catalog.=) $1 AND o.object OPERATOR(pg_catalog.=) $2",
+		5, {TEXTOID, TEXTOID, UUIDOID, INT8OID, INT8OID}
+	},
+	[PLAN_LIST_OBJECT] = {
+		"INSERT INTO twtasks.objects_with_events (stream, object) VALUES ($1, $2)",
+		2, {TEXTOID, TEXTOID}
+	},
+	[PLAN_LIST_GOES_ON] = {
+		"SELECT twtasks_internal.go_on_after($1, $2), twtasks_internal.ask_duties($3)",
+		3, {TEXTOID, TEXTOID, TEXTOID}
+	},
 };
 
 static SPIPlanPtr plans[PLAN_COUNT];

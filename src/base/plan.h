@@ -50,6 +50,19 @@ typedef enum PlanId
 	PLAN_STORE_SLOTS,			/* name text, epoch int8, now timestamptz, ids
 								 * uuid[], versions int8[], incarnations
 								 * int8[], waiting int8[], tokens float8 */
+	PLAN_KEEP_IDS_NEW,			/* timeline int8, id int8: below it, ids are
+								 * old */
+	PLAN_RAISE_IDS,				/* above int8 */
+	PLAN_FIND_OBJECT,			/* stream text, object text -> see
+								 * give_events.c */
+	PLAN_TAKE_EVENT,			/* stream text, object text -> seq, event,
+								 * size */
+	PLAN_TAKE_EVENTS,			/* stream text, object text, most int4, bytes
+								 * int8 -> seq, event, size */
+	PLAN_SET_HEAD,				/* stream text, object text, head uuid,
+								 * last_id int8, sent_id int8 */
+	PLAN_LIST_OBJECT,			/* stream text, object text */
+	PLAN_LIST_GOES_ON,			/* stream text, object text, bucket text */
 	PLAN_COUNT
 } PlanId;
 

@@ -1,0 +1,42 @@
+# 112_events_lock.pl -- the end of a head locks the row of its object and changes
+# it in one subtransaction.  Else each head would take a MultiXact, and a busy
+# database many members of MultiXacts, which VACUUM must remove in time.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+use constant HEADS => 100;
+
+my $node = TwTasks::Cluster->create('main');
+
+$node->value(<<'SQL');
+	CREATE EXTENSION twtasks_events;
+	SELECT twtasks.configure_stream('works', 'WORKS');
+SQL
+
+sub next_multixact
+{
+	return $node->value("CHECKPOINT; SELECT next_multixact_id FROM pg_control_checkpoint()");
+}
+
+sub is_sent
+{
+	return $node->value('SELECT count(*) FROM twtasks.event_objects WHERE queued > 0 OR head IS NOT NULL') eq '0';
+}
+
+my $before = next_multixact();
+
+$node->value('SELECT count(twtasks.add_event(\'works\', \'o\', \'1\')) FROM generate_series(1, ' . HEADS . ') n');
+my $sidecar = TwTasks::Sidecar->start($node, 'first', handlers => [ { types => ['WORKS'], noop => \1 } ]);
+
+wait_ok(\&is_sent, 'all events are sent');
+is($node->value('SELECT count(*) FROM twtasks.finished_task'), HEADS, 'each by a head of its own');
+cmp_ok(next_multixact() - $before, '<', HEADS / 10, 'the ends of heads take no MultiXacts');
+
+$sidecar->stop;
+done_testing();
