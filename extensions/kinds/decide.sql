@@ -97,7 +97,7 @@ DECLARE
 											state.event, state.identifier, state.outcome)::jsonb END;
 BEGIN
 	IF wanted IS NOT NULL THEN
-		PERFORM twtasks_internal.start_kind(twtasks_internal.kind_named(reaction.then_kind), wanted, state.chain + 1);
+		PERFORM twtasks_internal.start_kind(twtasks_internal.kind_to_start(reaction.then_kind), wanted, state.chain + 1);
 	END IF;
 END $$;
 
@@ -133,10 +133,12 @@ BEGIN
 			error := done.error;
 		END IF;
 	END LOOP;
-	UPDATE twtasks.outcome o
-	SET reacted = error IS NULL, problem = twtasks_internal.cut_message(error),
-		due = CASE WHEN error IS NOT NULL THEN twtasks.clock() + twtasks_internal.pause_after(state_of_error) END
-	WHERE o.kind = state.kind AND o.identifier = state.identifier AND NOT (o.reacted AND error IS NULL);
+	IF error IS NOT NULL OR NOT state.reacted THEN
+		UPDATE twtasks.outcome o
+		SET reacted = error IS NULL, problem = twtasks_internal.cut_message(error),
+			due = CASE WHEN error IS NOT NULL THEN twtasks.clock() + twtasks_internal.pause_after(state_of_error) END
+		WHERE o.kind = state.kind AND o.identifier = state.identifier;
+	END IF;
 END $$;
 
 /*
@@ -175,14 +177,12 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF NOT twtasks_internal.is_under_way(state) THEN
+	IF NOT twtasks_internal.leave_step(state) THEN
 		RETURN;
-	END IF;
-	IF NOT twtasks_internal.is_decision(verdict) THEN
+	ELSIF NOT twtasks_internal.is_decision(verdict) THEN
 		RAISE EXCEPTION 'a decision must be an object with the text "decision"'
 			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It is %s.', coalesce(left(verdict::text, 200), 'null'));
 	END IF;
-	PERFORM twtasks_internal.retire_step(state);
 	state.decided := twtasks.clock();
 	state.decision := verdict->>'decision';
 	state.outcome := verdict;
@@ -195,5 +195,7 @@ BEGIN
 	state.answer := NULL;
 	state.problem := NULL;
 	PERFORM twtasks_internal.keep_outcome(state);
-	PERFORM twtasks_internal.start_reactions(state);
+	IF EXISTS (SELECT FROM twtasks.reaction r WHERE r.kind = state.kind) THEN
+		PERFORM twtasks_internal.start_reactions(state);
+	END IF;
 END $$;

@@ -80,7 +80,12 @@ AS $$
 BEGIN
 	told := coalesce(ended.outcome, '{}');
 	-- Many languages write null for what is not there.
-	told := told - ARRAY(SELECT m FROM unnest('{fault,decision}'::text[]) m WHERE told->m = 'null');
+	IF told->'fault' = 'null' THEN
+		told := told - 'fault';
+	END IF;
+	IF told->'decision' = 'null' THEN
+		told := told - 'decision';
+	END IF;
 	said := CASE
 		-- A task that expires has never run; a person fails only what has, or a search in vain.
 		WHEN ended.status = 'FAILED' AND ended.tries = 0 AND step NOT IN ('find', 'look') THEN 'expired'
@@ -187,13 +192,15 @@ DECLARE
 	state twtasks.outcome;
 	end_of record;
 BEGIN
-	SELECT o.* INTO state FROM twtasks.outcome o WHERE o.task = ended.id AND o.decided IS NULL;
-	IF NOT FOUND THEN
+	-- A condition on decided would let a planner without statistics read all undecided
+	-- identifiers, by outcome_undecided.
+	SELECT o.* INTO state FROM twtasks.outcome o WHERE o.task = ended.id;
+	IF NOT FOUND OR state.decided IS NOT NULL THEN
 		PERFORM twtasks_internal.note_anomaly(ended.id, 'a step ended again', ended.status::text, ended.message, ended.outcome)
 		WHERE ended.status IN ('DONE', 'ERROR');
 		RETURN;
 	END IF;
-	SELECT * INTO end_of FROM twtasks_internal.answer_of(state.step, ended);
+	end_of := twtasks_internal.answer_of(state.step, ended);
 	UPDATE twtasks.attempt a
 	SET started = coalesce(end_step.ended.started, a.started), ended = end_step.ended.state_time, answer = end_of.said, fault = end_of.fault
 	WHERE a.task = ended.id;
@@ -223,13 +230,15 @@ SET jit = off
 AS $$
 DECLARE
 	-- A function that is cut off at the time limit is the last one to run.
-	until CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval / 2;
+	half CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval / 2;
+	until timestamptz := 'infinity';		-- the first one has waited for no other, however slow the machine is
 	task twtasks.ended_task;
 BEGIN
 	PERFORM FROM unnest(ended) e JOIN twtasks.outcome o ON o.task = e.id
 	ORDER BY o.kind, o.identifier FOR UPDATE OF o;
 	FOREACH task IN ARRAY ended LOOP
 		PERFORM twtasks_internal.end_step(task, until);
+		until := half;
 	END LOOP;
 EXCEPTION WHEN query_canceled OR lock_not_available THEN
 	IF SQLSTATE = '57014' AND NOT twtasks_internal.time_is_over() THEN

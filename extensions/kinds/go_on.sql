@@ -300,7 +300,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	known CONSTANT twtasks.kind := twtasks_internal.kind_named(state.kind);
-	in_vain CONSTANT boolean := twtasks_internal.is_in_vain(known, state, said);
+	in_vain CONSTANT boolean := state.repeats > 0 AND twtasks_internal.is_in_vain(known, state, said);
 	rule twtasks_internal.kind_rule;
 BEGIN
 	IF in_vain AND state.step = 'undo' THEN

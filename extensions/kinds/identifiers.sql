@@ -37,19 +37,27 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	pointer text[];
+	pieces CONSTANT text[] := string_to_array(template, '{/');
+	pointer text;
+	path text[];
 	value jsonb;
 	values text[] := '{}';
 BEGIN
-	FOR pointer IN SELECT regexp_matches(template, '[{]/([^{}]*)[}]', 'g') LOOP
-		value := event #> ARRAY(SELECT replace(replace(p.name, '~1', '/'), '~0', '~')
-								FROM unnest(string_to_array(pointer[1], '/')) WITH ORDINALITY p(name, n) ORDER BY p.n);
+	FOR i IN 2 .. cardinality(pieces) LOOP
+		pointer := split_part(pieces[i], '}', 1);
+		path := string_to_array(pointer, '/');
+		IF strpos(pointer, '~') > 0 THEN
+			FOR n IN 1 .. cardinality(path) LOOP
+				path[n] := replace(replace(path[n], '~1', '/'), '~0', '~');
+			END LOOP;
+		END IF;
+		value := event #> path;
 		IF value IS NULL OR jsonb_typeof(value) NOT IN ('string', 'number', 'boolean') THEN
-			RAISE EXCEPTION 'path "/%" names no value', pointer[1]
+			RAISE EXCEPTION 'path "/%" names no value', pointer
 				USING ERRCODE = 'invalid_parameter_value',
 					DETAIL = format('The identifier "%s" needs a text, a number or a boolean there.', template);
 		END IF;
-		values := values || (value #>> '{}');
+		values := array_append(values, value #>> '{}');
 	END LOOP;
 	RETURN values;
 END $$;
@@ -69,9 +77,13 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	values CONSTANT text[] := twtasks_internal.template_values(template, event);
+	pieces CONSTANT text[] := string_to_array(template, '{/');
+	filled text := pieces[1];
 BEGIN
-	RETURN (SELECT string_agg(concat(p.piece[1], values[p.n]), '' ORDER BY p.n)
-			FROM regexp_matches(template, '([^{}]*)(?:[{]/[^{}]*[}])?', 'g') WITH ORDINALITY p(piece, n));
+	FOR i IN 2 .. cardinality(pieces) LOOP
+		filled := concat(filled, values[i - 1], split_part(pieces[i], '}', 2));
+	END LOOP;
+	RETURN filled;
 END $$;
 
 /*

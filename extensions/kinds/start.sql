@@ -52,10 +52,31 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	known CONSTANT twtasks.kind := twtasks_internal.kind_named(given.name);
+	known CONSTANT twtasks.kind := twtasks_internal.kind_to_start(given.name);
 BEGIN
 	PERFORM twtasks_internal.check_allowed(known.type);
 	RETURN twtasks_internal.start_kind(known, given.event, 0);
+END $$;
+
+/*
+ * twtasks_internal.kind_to_start(name)
+ *
+ *		Returns the kind of that name, for start_kind().
+ *
+ * Errors
+ *		as kind_named()
+ *
+ * Locks		the table of kinds: configure_kind() waits for the end of this transaction
+ *				before it gives the name another machine
+ */
+CREATE FUNCTION twtasks_internal.kind_to_start(name text)
+RETURNS twtasks.kind
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	LOCK TABLE twtasks.kind IN ROW SHARE MODE;
+	RETURN twtasks_internal.kind_named(name);
 END $$;
 
 /*
@@ -94,6 +115,7 @@ END $$;
  *		Does the work of start() for a kind; asks for no rights.
  *
  * Parameters
+ *		known			as kind_to_start() returned it
  *		chain			reactions in a row that lead here
  *
  * Returns
@@ -113,10 +135,8 @@ DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	wanted text;
 	state twtasks.outcome;
+	rule twtasks_internal.kind_rule;
 BEGIN
-	-- configure_kind() waits for this before it gives the name another machine.
-	LOCK TABLE twtasks.kind IN ROW SHARE MODE;
-	known := twtasks_internal.kind_named(known.name);
 	PERFORM twtasks_internal.check_started_event(known, event);
 	wanted := twtasks_internal.identifier_of(known, event);
 	LOOP
@@ -145,6 +165,12 @@ BEGIN
 		UPDATE twtasks.outcome o SET read_model = twtasks_internal.read_model_of(known, start_kind.event)
 		WHERE o.kind = known.name AND o.identifier = wanted;
 	END IF;
-	PERFORM twtasks_internal.go_on(state, 'started', NULL, NULL);
+	SELECT r.* INTO STRICT rule FROM twtasks_internal.kind_rule r
+	WHERE r.kind = known.kind AND r.step = 'start' AND r.answer = 'started';
+	IF rule.does = 'act' AND known.still_needed IS NOT NULL THEN
+		PERFORM twtasks_internal.act(known, state, rule.next);
+	ELSE
+		PERFORM twtasks_internal.put_step(known, state, rule.next);
+	END IF;
 	RETURN 'started';
 END $$;

@@ -116,10 +116,11 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.ask_duties(bucket text)
 RETURNS void
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+BEGIN
 	-- A trigger whose time has passed names no task: see duties_due_at() of the sidecar.
-	SELECT twtasks_internal.queue_trigger('00000000-0000-0000-0000-000000000000', 0, bucket,
-		'DUTY', 0::smallint, 0, '2000-01-01 00:00:01+00')
-$$;
+	PERFORM twtasks_internal.queue_trigger('00000000-0000-0000-0000-000000000000', 0, bucket,
+		'DUTY', 0::smallint, 0, '2000-01-01 00:00:01+00');
+END $$;

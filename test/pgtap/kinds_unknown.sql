@@ -7,7 +7,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/kinds.sql
 SET twtasks.testing = on;
-SELECT plan(34);
+SELECT plan(37);
 
 CREATE FUNCTION public.regress_unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ BEGIN RAISE EXCEPTION 'out of order'; END $$;
@@ -94,6 +94,34 @@ RESET twtasks.function_timeout;
 DROP TRIGGER regress_slow ON twtasks.attempt;
 SELECT pg_temp.finish(pg_temp.task('box-3'), 'done') \g /dev/null
 SELECT is(pg_temp.told('box-3'), 'done decided', '... and counts then');
+
+-- The time passes before any function runs, and is enough then.
+SELECT twtasks.start('regress_once', jsonb_build_object('n', n)) FROM generate_series(4, 5) n \g /dev/null
+CREATE FUNCTION pg_temp.ended(wanted text) RETURNS twtasks.ended_task LANGUAGE sql AS $$
+	SELECT (t.id, 2, t.type, NULL, t.bucket, t.key, 1, 'DONE', now(), NULL, NULL, t.data, NULL, '{"decision": "paid"}', NULL)::twtasks.ended_task
+	FROM twtasks.task t WHERE t.id = pg_temp.task(wanted) $$;
+SELECT array_agg(pg_temp.ended(w) ORDER BY w) AS ended FROM unnest('{once-4,once-5}'::text[]) w \gset
+SELECT count(twtasks_internal.end_now(ARRAY[pg_temp.task(w)], '{DONE}', '{NULL}')) FROM unnest('{once-4,once-5}'::text[]) w \g /dev/null
+CREATE OR REPLACE FUNCTION public.regress_slow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+	since CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	WHILE clock_timestamp() < since + '2 ms' LOOP
+		NULL;
+	END LOOP;
+	PERFORM set_config('twtasks.function_timeout', '60s', true);
+	RETURN NEW;
+END $$;
+CREATE TRIGGER regress_slow BEFORE UPDATE ON twtasks.attempt FOR EACH ROW EXECUTE FUNCTION public.regress_slow();
+SET twtasks.function_timeout = '2ms';
+SELECT twtasks_internal.end_steps(:'ended') \g /dev/null
+RESET twtasks.function_timeout;
+DROP TRIGGER regress_slow ON twtasks.attempt;
+SELECT is(pg_temp.told('once-4'), 'paid decided', 'a slow machine stops no identifier that has waited for no other');
+SELECT is(pg_temp.told('once-5'), 'functions for other identifiers took too long decided', '... and the next one waits');
+UPDATE twtasks.outcome SET due = '-infinity' WHERE identifier = 'once-5';
+SELECT twtasks_internal.call_duty('twtasks_internal.duty_follow_answers') \g /dev/null
+SELECT is(pg_temp.told('once-5'), 'paid decided', '... for the duty');
 
 -- ---- steps that have ended ----
 SELECT throws_ok(format('SELECT twtasks.reopen_task(%L)', a.task), '55000', NULL, 'a step cannot be reopened after the decision')
