@@ -326,17 +326,16 @@ END $$;
  *		are no policies, no allowed types, and no settings other than the standard.
  */
 CREATE FUNCTION twtasks_internal.is_plain()
-RETURNS boolean
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+RETURNS SETOF boolean
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+-- Without a search_path and SETOF, so that the planner inlines it.
 AS $$
-BEGIN
-	-- Not LANGUAGE sql, which plans it in each call.
-	RETURN pg_catalog.concat(pg_catalog.current_setting('twtasks.context', true), pg_catalog.current_setting('twtasks.testing', true),
+	SELECT pg_catalog.concat(pg_catalog.current_setting('twtasks.context', true), pg_catalog.current_setting('twtasks.testing', true),
 			pg_catalog.current_setting('twtasks.enabled', true), pg_catalog.current_setting('twtasks.max_payload', true),
 			pg_catalog.current_setting('twtasks.refuse_unknown_types', true)) OPERATOR(pg_catalog.=) ''
 		AND NOT EXISTS (SELECT FROM twtasks.type_policy) AND NOT EXISTS (SELECT FROM twtasks.allowed_type)
-		AND NOT EXISTS (SELECT FROM twtasks.setting s WHERE s.value OPERATOR(pg_catalog.<>) s.standard);
-END $$;
+		AND NOT EXISTS (SELECT FROM twtasks.setting s WHERE s.value OPERATOR(pg_catalog.<>) s.standard)
+$$;
 
 /*
  * twtasks_internal.check_key_rule(key_rule)
@@ -356,42 +355,50 @@ BEGIN
 	END IF;
 END $$;
 
--- twin: twt_add_task LANGUAGE plpgsql SECURITY DEFINER SET plan_cache_mode = force_generic_plan
+-- twin: twt_add_task LANGUAGE plpgsql SECURITY DEFINER
 #variable_conflict use_variable
 DECLARE
 	now CONSTANT timestamptz := clock_timestamp();
-	us CONSTANT bigint := extract(epoch FROM now) * 1000000;
+	-- as new_id() makes it
+	id CONSTANT uuid := overlay(lpad(to_hex((date_part('epoch', now) * 1000000)::bigint * 512 / 125), 15, '0') PLACING '7' FROM 13 FOR 0)
+		|| substr(gen_random_uuid()::text, 20);
 	size CONSTANT integer := coalesce(octet_length(data::text), 0) + coalesce(octet_length(payload), 0) + coalesce(octet_length(context::text), 0);
 	role text;
-	is_told boolean;
 	added twtasks.added_task;
 	task twtasks.new_task;
 BEGIN
 	-- Most tasks have a type and data, and perhaps a key, and all that the others need would take ten times as long.
-	-- PL/pgSQL prepares each expression again in each transaction, so there are few, and large ones.
-	IF num_nonnulls(task_id, sub_type, bucket, expires) = 0 AND type <> '' AND octet_length(type) <= 120
-		AND ltrim(type, 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:|/-') = '' AND size < 1000000
-		AND (key IS NULL OR octet_length(key) BETWEEN 1 AND 1000 AND twtasks_internal.is_printable(key))
-		AND coalesce(priority, 5) BETWEEN 0 AND 9 AND coalesce(isfinite(run_after), true)
-		AND twtasks_internal.is_plain() THEN
-		-- as new_id() and store_task() do
-		added.task_id := lpad(to_hex(us / 1000 * 65536 + 28672 + us % 1000 * 4096 / 1000), 16, '0') || substr(gen_random_uuid()::text, 20);
+	-- PL/pgSQL prepares each expression again in each transaction, so there are few, with few calls.
+	<<plain>>
+	BEGIN
+		EXIT plain WHEN num_nonnulls(task_id, sub_type, bucket, expires) > 0 OR type ~ '^[A-Za-z0-9_.:|/-]{1,120}$' IS NOT TRUE
+			OR size >= 1000000 OR coalesce(priority, 5) NOT BETWEEN 0 AND 9 OR NOT coalesce(isfinite(run_after), true);
 		IF key IS NOT NULL THEN
-			INSERT INTO twtasks.unique_key AS k (task_id, key) VALUES (added.task_id, key) ON CONFLICT DO NOTHING;
+			INSERT INTO twtasks.unique_key (task_id, key)
+			SELECT id, key FROM twtasks_internal.is_plain() p(is_plain)
+			WHERE p.is_plain AND octet_length(key) BETWEEN 1 AND 1000 AND twtasks_internal.is_printable(key)
+			ON CONFLICT DO NOTHING;
+			EXIT plain WHEN NOT FOUND;
 		END IF;
-		IF key IS NULL OR FOUND THEN
-			INSERT INTO twtasks.task (id, created, state_time, next_event_time, status, queued, size, priority, added_by,
-				type, key, data, payload, context)
-			VALUES (added.task_id, now, now, CASE WHEN run_after > now THEN run_after ELSE now + interval '30 minutes' END,
-				CASE WHEN run_after > now THEN 'WAITING' ELSE 'SUBMITTED' END::twtasks.task_status, (run_after > now) IS NOT TRUE,
-				size, coalesce(priority, 5), CASE current_setting('role') WHEN 'none' THEN session_user::text ELSE current_setting('role') END,
-				type, key, data, payload, context)
-			RETURNING 0::bigint, 'added', twtasks_internal.tell('default', concat(added.task_id, ' 0 ', coalesce(priority, 5), ' ', size, ' ',
-				CASE WHEN run_after > now THEN least(extract(epoch FROM run_after) * 1000000, 9223372036854775807)::bigint ELSE 0 END, ' ', type)) IS NULL
-			INTO added.version, added.result, is_told;
-			RETURN added;
+		-- as store_task() does
+		INSERT INTO twtasks.task AS t (id, created, state_time, next_event_time, status, queued, size, priority, added_by,
+			type, key, data, payload, context)
+		SELECT id, now, now, CASE WHEN run_after > now THEN run_after ELSE now + interval '30 minutes' END,
+			CASE WHEN run_after > now THEN 'WAITING' ELSE 'SUBMITTED' END::twtasks.task_status, (run_after > now) IS NOT TRUE,
+			size, coalesce(priority, 5), coalesce(nullif(current_setting('role'), 'none'), session_user),
+			type, key, data, payload, context
+		FROM twtasks_internal.is_plain() p(is_plain) WHERE p.is_plain OR key IS NOT NULL
+		RETURNING t.id, 0::bigint, 'added' INTO added.task_id, added.version, added.result;
+		EXIT plain WHEN NOT FOUND;
+		-- as tell() does
+		IF run_after > now OR current_setting('twtasks_news.b' || md5('default'), true) <> '' THEN
+			PERFORM twtasks_internal.tell('default', twtasks_internal.trigger_line(id, 0, coalesce(priority, 5), size, run_after, type))
+			WHERE current_setting('twtasks_news.b' || md5('default'), true) IS DISTINCT FROM 'sweep';
+		ELSIF set_config('twtasks_news.b' || md5('default'), concat(id, ' 0 ', coalesce(priority, 5), ' ', size, ' 0 ', type), true) <> '' THEN
+			INSERT INTO twtasks_internal.news (bucket, setting) VALUES ('default', 'twtasks_news.b' || md5('default'));
 		END IF;
-	END IF;
+		RETURN added;
+	END plain;
 	role := pg_get_userbyid(twtasks_internal.caller());
 	task := twtasks.new_task(type, data, sub_type, key, task_id, priority, run_after, bucket, expires, context, payload);
 	RETURN twtasks_internal.store_task(twtasks_internal.checked(task, 'kept', role), role);

@@ -101,7 +101,7 @@ DECLARE
 BEGIN
 	IF cardinality(tasks) = 0 THEN
 		RETURN '{}';
-	ELSIF rules IS NULL AND twtasks_internal.is_plain() AND twtasks_internal.are_plain(tasks) THEN
+	ELSIF rules IS NULL AND (SELECT p FROM twtasks_internal.is_plain() p) AND twtasks_internal.are_plain(tasks) THEN
 		RETURN twtasks_internal.add_plain(tasks, role);
 	END IF;
 	FOR i IN array_lower(tasks, 1) .. array_upper(tasks, 1) LOOP

@@ -17,7 +17,8 @@ END $$;
 
 /* A row that its transaction removes again at the commit: its trigger sends the triggers. */
 CREATE UNLOGGED TABLE twtasks_internal.news (
-	bucket	text COLLATE "C" NOT NULL	-- Bucket of the transaction's tasks
+	bucket	text COLLATE "C" NOT NULL,	-- Bucket of the transaction's tasks
+	setting	text COLLATE "C" NOT NULL	-- Setting that holds its triggers
 );
 COMMENT ON TABLE twtasks_internal.news IS 'Transactions with triggers to send at their commit: see send_news()';
 
@@ -33,7 +34,7 @@ COMMENT ON TABLE twtasks_internal.news_lock IS 'A row for each bucket: the trans
  *
  *		Adds triggers, a line for each, to what this transaction sends at its commit.  A
  *		setting holds them, as it rolls back with a savepoint.  Too many lines say that
- *		the table is to be swept.
+ *		the table is to be swept.  A tilde is before triggers of which one is due later.
  *
  * Wakes		after commit all sidecars of the bucket
  */
@@ -46,17 +47,16 @@ AS $$
 DECLARE
 	-- A setting cannot have the name of each bucket.
 	name CONSTANT text := 'twtasks_news.b' || md5(bucket);
-	known text := current_setting(name, true);
+	known CONSTANT text := nullif(current_setting(name, true), '');
+	told text := 'sweep';
 BEGIN
-	IF known <> '' THEN
-		IF known <> 'sweep' THEN
-			known := set_config(name, CASE WHEN octet_length(known) + octet_length(triggers) < 7800 THEN known || chr(10) || triggers
-				ELSE 'sweep' END, true);
-		END IF;
-	ELSE
-		-- The setting comes first, as after SET CONSTRAINTS the trigger fires at the end of this statement.
-		known := set_config(name, triggers, true);
-		INSERT INTO twtasks_internal.news (bucket) VALUES (bucket);
+	IF triggers <> 'sweep' AND known IS DISTINCT FROM 'sweep' AND coalesce(octet_length(known), 0) + octet_length(triggers) < 7800 THEN
+		told := concat(CASE WHEN triggers ~ '(?n)^([^ ]+ ){4}[1-9]' AND NOT coalesce(known ^@ '~', false) THEN '~' END, known || chr(10), triggers);
+	END IF;
+	-- The setting comes first, as after SET CONSTRAINTS the trigger fires at the end of this statement.
+	told := set_config(name, told, true);
+	IF known IS NULL THEN
+		INSERT INTO twtasks_internal.news (bucket, setting) VALUES (bucket, name);
 	END IF;
 END $$;
 
@@ -80,6 +80,9 @@ DECLARE
 	-- a value with escapes
 	value text := replace('''(?:[^''@]|@.|'''')*''(?!'')', '@', backslash || backslash);
 BEGIN
+	IF statements !~* 'prepare.*transaction' THEN
+		RETURN false;
+	END IF;
 	FOR depth IN 2 .. 4 LOOP
 		comment := concat('/[*](?:[^*/]|[*](?!/)|/(?![*])|', comment, ')*[*]/');
 	END LOOP;
@@ -90,6 +93,21 @@ BEGIN
 	statements := regexp_replace(statements, concat('(?:', concat_ws('|', comment, replace('--[^@]*(?![^@])', '@', chr(10) || chr(13)),
 		value, '"[^"]*"', '(?<![[:alnum:]_])[$]([[:alpha:]_][[:alnum:]_]*|)[$].*?[$]' || backslash || '1[$]'), '){1,1}?'), ' ', 'g');
 	RETURN statements ~* '(^|;)[[:space:]]*prepare[[:space:]]+transaction' OR strpos(statements, '/*') > 0;
+END $$;
+
+/*
+ * twtasks_internal.only_commits(statements)
+ *
+ *		Whether the statements, at the end of which the triggers of a transaction fire,
+ *		neither make constraints immediate nor prepare it.  Long ones are not looked at.
+ */
+CREATE FUNCTION twtasks_internal.only_commits(statements text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN statements IS NULL OR octet_length(statements) <= 4000 AND statements !~* 'constraints|prepare.*transaction';
 END $$;
 
 /*
@@ -112,41 +130,34 @@ CREATE FUNCTION twtasks_internal.send_news()
 RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-	name CONSTANT text := 'twtasks_news.b' || md5(NEW.bucket);
 	-- RESET ALL may have cleared it.
-	triggers CONSTANT text := coalesce(nullif(current_setting(name, true), ''), 'sweep');
-	statements CONSTANT text := coalesce(current_query(), '');
-	prepares CONSTANT boolean := current_setting('max_prepared_transactions') <> '0'
-		AND statements ~* 'prepare.*transaction' AND twtasks_internal.prepares(statements);
+	triggers CONSTANT text := coalesce(nullif(current_setting(NEW.setting, true), ''), 'sweep');
 	callers text;
-	cleared text;
-	is_on_its_way boolean;
+	tells boolean := true;
+	sent text;
 BEGIN
 	GET DIAGNOSTICS callers = PG_CONTEXT;
-	-- Another deferred trigger that adds a task inserts a row again.
-	cleared := set_config(name, '', true);
-	IF prepares OR strpos(callers, chr(10)) > 0 OR octet_length(statements) > 4000 OR statements ~* 'constraints'
+	-- PL/pgSQL prepares each expression again in each transaction, so there are few, with few calls.
+	IF strpos(callers, chr(10)) = 0
 		-- As in src/commit/commit.c: a look finds no task that is due later, and nobody may
 		-- rely on a transaction that may still fail.
-		OR triggers = 'sweep' OR triggers ~ '(?n)^([^ ]+ ){4}[1-9]'
-		OR current_setting('transaction_isolation') = 'serializable' OR current_setting('lock_timeout') <> '0' THEN
-		DELETE FROM twtasks_internal.news n WHERE n.ctid = NEW.ctid;
-	ELSE
+		AND triggers < 'g' COLLATE "C"
+		AND current_setting('transaction_isolation') <> 'serializable' AND current_setting('lock_timeout') = '0'
+		AND (octet_length(current_query()) <= 10 OR twtasks_internal.only_commits(current_query())) THEN
 		WITH gone AS (DELETE FROM twtasks_internal.news n WHERE n.ctid = NEW.ctid)
-		SELECT l.bucket IS NULL INTO is_on_its_way
-		FROM twtasks_internal.news_lock n
-		LEFT JOIN LATERAL (SELECT o.bucket FROM twtasks_internal.news_lock o WHERE o.bucket = n.bucket FOR UPDATE SKIP LOCKED) l ON true
-		WHERE n.bucket = NEW.bucket;
-	END IF;
-	IF is_on_its_way
+		SELECT l.bucket INTO sent FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket FOR UPDATE SKIP LOCKED;
+		IF NOT FOUND THEN
+			tells := NOT EXISTS (SELECT FROM twtasks_internal.news_lock l WHERE l.bucket = NEW.bucket);
+		END IF;
+	ELSE
+		DELETE FROM twtasks_internal.news n WHERE n.ctid = NEW.ctid;
 		-- A prepared transaction cannot notify: a sweep finds its tasks.
-		OR prepares THEN
-		RETURN NULL;
+		tells := current_setting('max_prepared_transactions') = '0' OR NOT twtasks_internal.prepares(coalesce(current_query(), ''));
 	END IF;
-	PERFORM pg_notify('twtasks', concat(NEW.bucket, chr(10), triggers));
+	-- Another deferred trigger that adds a task inserts a row again.
+	sent := concat(set_config(NEW.setting, '', true), CASE WHEN tells THEN pg_notify('twtasks', concat(NEW.bucket, chr(10), ltrim(triggers, '~'))) END);
 	RETURN NULL;
 END $$;
 
