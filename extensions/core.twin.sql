@@ -1,5 +1,7 @@
 -- before with roles:
+-- begin: in each update
 SET ROLE twtasks_owner;
+-- end: in each update
 
 -- instead:
 /* A part on top of the SQL edition is of the same version. */
@@ -12,10 +14,13 @@ BEGIN
 				HINT = 'Install or update the SQL edition first.';
 	END IF;
 END $$;
-INSERT INTO twtasks_internal.installed_extension (name, version) VALUES ('@extension@', '@version@');
-
--- after:
--- What there is already keeps its rights: see sql/base/owner.twin.sql.
+-- begin: not in updates
+-- pg_tle can drop the extension, and leaves the row.
+DELETE FROM twtasks_internal.installed_extension e
+WHERE e.name OPERATOR(pg_catalog.=) '@extension@' AND EXISTS (SELECT FROM pg_catalog.pg_extension x WHERE x.extname OPERATOR(pg_catalog.=) e.name);
+INSERT INTO twtasks_internal.installed_extension (name, version, build) VALUES ('@extension@', '@version@', '@build@');
+-- Functions that exist already keep their rights: see sql/base/owner.twin.sql.
 SELECT pg_catalog.set_config('twtasks_update.before', pg_catalog.string_agg(pg_catalog.format('%s/%s', p.tableoid, p.oid), ' '), true)
 FROM pg_catalog.pg_proc p
 WHERE p.pronamespace OPERATOR(pg_catalog.=) ANY (ARRAY['twtasks', 'twtasks_internal']::regnamespace[]);
+-- end: not in updates

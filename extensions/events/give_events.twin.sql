@@ -91,4 +91,6 @@ BEGIN
 END
 
 -- after:
+-- begin: in each update
 SELECT twtasks_internal.make_try_call('text[]', 'text[]', 'boolean[]');
+-- end: in each update

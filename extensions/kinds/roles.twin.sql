@@ -2,6 +2,7 @@
 /* decide functions run as the role that has all, and cannot write. */
 
 -- before with roles:
+-- begin: in each update
 /* The role that installs makes this one, since twtasks_owner makes no roles. */
 RESET ROLE;
 
@@ -13,3 +14,4 @@ BEGIN
 	END IF;
 END $$;
 SET ROLE twtasks_owner;
+-- end: in each update

@@ -1,6 +1,8 @@
 -- after:
+-- begin: in each update
 GRANT USAGE, CREATE ON SCHEMA twtasks_internal TO twtasks_nobody;
 SET ROLE twtasks_nobody;
+-- end: in each update
 /* The decision of a function, which cannot write: twtasks_nobody calls it, in a transaction that only reads. */
 CREATE FUNCTION twtasks_internal.decide_as_nobody(function text, read_model jsonb, data jsonb)
 RETURNS text
@@ -24,8 +26,10 @@ EXCEPTION WHEN SQLSTATE 'TWT00' THEN
 END $$;
 REVOKE ALL ON FUNCTION twtasks_internal.decide_as_nobody FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION twtasks_internal.decide_as_nobody TO twtasks_owner;
+-- begin: in each update
 SET ROLE twtasks_owner;
 REVOKE ALL ON SCHEMA twtasks_internal FROM twtasks_nobody;
+-- end: in each update
 
 /*
  * twtasks_internal.check_decides(named)

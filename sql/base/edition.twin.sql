@@ -13,7 +13,8 @@ INSERT INTO twtasks_internal.installed (version, build) VALUES ('@version@', '@b
 CREATE TABLE twtasks_internal.installed_extension (
 	name	text NOT NULL,															-- Name of the extension
 	version	text NOT NULL,															-- Version of its SQL
-	at		timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),				-- Time of the installation
+	build	text NOT NULL,															-- Hash of the file that brought it, which an update must know
+	at		timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),				-- Time of the installation or update
 	CONSTRAINT installed_extension_pkey PRIMARY KEY (name)
 );
 COMMENT ON TABLE twtasks_internal.installed_extension IS 'Extensions on top of the SQL edition in this database, with their versions';

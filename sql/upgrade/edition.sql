@@ -34,13 +34,17 @@ END $$;
 /* Two updates wait for each other at the tables, so the second one sees the first. */
 DO $$
 DECLARE
-	present CONSTANT twtasks_internal.installed := (SELECT i FROM twtasks_internal.installed i);
+	present record;
 BEGIN
-	IF present.build OPERATOR(pg_catalog.=) '@build@' THEN
-		RAISE EXCEPTION 'this database has this edition of twtasks already'
+	SELECT i.version, i.build INTO present FROM @installed@;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'this database does not have the SQL edition of @name@'
+			USING ERRCODE = 'object_not_in_prerequisite_state';
+	ELSIF present.build OPERATOR(pg_catalog.=) '@build@' THEN
+		RAISE EXCEPTION 'this database has this edition of @name@ already'
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	ELSIF present.version OPERATOR(pg_catalog.<>) '@from@' THEN
-		RAISE EXCEPTION 'this database has version % of twtasks, not @from@', present.version
+		RAISE EXCEPTION 'this database has version % of @name@, not @from@', present.version
 			USING ERRCODE = 'object_not_in_prerequisite_state',
 				HINT = CASE WHEN pg_catalog.string_to_array(present.version, '.')::pg_catalog.int4[] OPERATOR(pg_catalog.>=) pg_catalog.string_to_array('@to@', '.')::pg_catalog.int4[]
 					THEN 'This update leads to version @to@.'

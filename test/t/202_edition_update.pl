@@ -10,55 +10,32 @@ use Test::More;
 use TwTasks::Catalog;
 use TwTasks::Cluster;
 use TwTasks::Ledger;
+use TwTasks::NextEdition;
 use TwTasks::Producer;
 use TwTasks::Session;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
 my $editions = $ENV{TWT_EDITIONS} || die "scripts/check writes the editions\n";
-my $directory = PostgreSQL::Test::Utils::tempdir();
-my $next = "$directory/next";
+my $next = TwTasks::NextEdition->new;
+my $version = $next->version;
 
 # ---- the sources of a later version ----
 
-sub rewrite
-{
-	my ($file, $from, $to) = @_;
-	my $text = slurp_file("$next/$file");
-
-	$text =~ s/\Q$from\E/$to/ or die "$file: has no $from\n";
-	unlink "$next/$file";
-	append_to_file("$next/$file", $text);
-	return;
-}
-
-sub write_edition
-{
-	my ($file, @options) = @_;
-
-	my ($sql, $errors) = run_command([ "$next/scripts/edition", @options ]);
-	is($errors, '', "edition @options");
-	append_to_file("$directory/$file", "$sql\n");
-	return;
-}
-
-system('cp', '-R', "$editions/source", $next) == 0 or die "no sources\n";
-my ($version) = slurp_file("$next/twtasks.control") =~ /^default_version *= *'([^']*)'/m;
-rewrite('twtasks.control', "'$version'", "'77.1'");
-rewrite('sql/order.txt', 'base/owner.sql', "watch/later.sql\nbase/owner.sql");
-rewrite('sql/base/schema.sql', "\tadded_by\t\ttext COLLATE \"C\",\t\t\t\t\t\t\t\t-- The role that added it, by its name at that time\n",
+$next->rewrite('sql/order.txt', 'base/owner.sql', "watch/later.sql\nbase/owner.sql");
+$next->rewrite('sql/base/schema.sql', "\tadded_by\t\ttext COLLATE \"C\",\t\t\t\t\t\t\t\t-- The role that added it, by its name at that time\n",
 	"\tadded_by\t\ttext COLLATE \"C\",\t\t\t\t\t\t\t\t-- The role that added it, by its name then\n\tlater\t\t\tboolean NOT NULL DEFAULT false,\t\t\t\t\t\t\t\t-- New\n");
-rewrite('sql/base/settings.twin.sql', "('enabled', 'on')", "('later', 'on'), ('enabled', 'on')");
-rewrite('sql/base/settings.twin.sql', "('keep_audit', '400d')", "('keep_audit', '500d')");
-rewrite('sql/base/settings.twin.sql', "('keep_attempts', '14d')", "('keep_attempts', '15d')");
-rewrite('sql/base/settings.twin.sql', "SELECT 'notify'", "SELECT 'notify'::text");
-rewrite('sql/policy/user_function.twin.sql', "SELECT twtasks_internal.make_call('call_retry'", "SELECT twtasks_internal.make_call('call_later', 'a later one', 'text', 'integer');\nSELECT twtasks_internal.make_call('call_retry'");
+$next->rewrite('sql/base/settings.twin.sql', "('enabled', 'on')", "('later', 'on'), ('enabled', 'on')");
+$next->rewrite('sql/base/settings.twin.sql', "('keep_audit', '400d')", "('keep_audit', '500d')");
+$next->rewrite('sql/base/settings.twin.sql', "('keep_attempts', '14d')", "('keep_attempts', '15d')");
+$next->rewrite('sql/base/settings.twin.sql', "SELECT 'notify'", "SELECT 'notify'::text");
+$next->rewrite('sql/policy/user_function.twin.sql', "SELECT twtasks_internal.make_call('call_retry'", "SELECT twtasks_internal.make_call('call_later', 'a later one', 'text', 'integer');\nSELECT twtasks_internal.make_call('call_retry'");
 # Code that a template makes, a function with another name, and one with another parameter.
-rewrite('sql/policy/try_call.twin.sql', 'EXCEPTION WHEN OTHERS OR ASSERT_FAILURE', 'EXCEPTION WHEN ASSERT_FAILURE OR OTHERS');
-rewrite('sql/policy/user_function.named.twin.sql', 'RETURN answer;', "RETURN answer;\t-- as text");
-rewrite('sql/add/add_task.known.twin.sql', 'twtasks_internal.count_changes', 'twtasks_internal.changes_between') foreach 1 .. 3;
-rewrite('sql/add/add_task.known.twin.sql', 'nearest_type(type text)', 'nearest_type(type text, later integer DEFAULT 0)');
-append_to_file("$next/sql/watch/later.sql", <<'SQL');
+$next->rewrite('sql/policy/try_call.twin.sql', 'EXCEPTION WHEN OTHERS OR ASSERT_FAILURE', 'EXCEPTION WHEN ASSERT_FAILURE OR OTHERS');
+$next->rewrite('sql/policy/user_function.named.twin.sql', 'RETURN answer;', "RETURN answer;\t-- as text");
+$next->rewrite('sql/add/add_task.known.twin.sql', 'twtasks_internal.count_changes', 'twtasks_internal.changes_between') foreach 1 .. 3;
+$next->rewrite('sql/add/add_task.known.twin.sql', 'nearest_type(type text)', 'nearest_type(type text, later integer DEFAULT 0)');
+$next->append('sql/watch/later.sql', <<'SQL');
 /*
  * twtasks.later()
  *
@@ -80,11 +57,11 @@ COMMENT ON VIEW twtasks.later_tasks IS 'A new view';
 GRANT EXECUTE ON FUNCTION twtasks.later TO twtasks_viewer;
 GRANT SELECT ON twtasks.later_tasks, twtasks.stats TO twtasks_producer;
 SQL
-append_to_file("$next/sql/upgrade/$version--77.1.sql", 'ALTER TABLE twtasks.task ADD COLUMN later boolean NOT NULL DEFAULT false;' . "\n");
-write_edition('next.sql');
-write_edition('update.sql', '--update', "$editions/sql.sql");
-write_edition('one.sql', '--one-role', '--update', "$editions/one-role.sql");
-write_edition('next-one.sql', '--one-role');
+$next->by_hand('sql', 'ALTER TABLE twtasks.task ADD COLUMN later boolean NOT NULL DEFAULT false;' . "\n");
+$next->write('next.sql');
+$next->write('update.sql', '--update', "$editions/sql.sql");
+$next->write('one.sql', '--one-role', '--update', "$editions/one-role.sql");
+$next->write('next-one.sql', '--one-role');
 
 # ---- updated while tasks run ----
 
@@ -101,9 +78,8 @@ my $sidecar = TwTasks::Sidecar->start(
 sub load
 {
 	my ($database, $file, $user) = @_;
-	my ($out, $errors) = run_command([ 'psql', '-Xq', '-o', '/dev/null', '-d', $node->connstr($database) . ' user=' . ($user // 'installer'), '-f', $file ]);
 
-	return $errors =~ /(ERROR:.*)/s ? $1 : '';
+	return TwTasks::NextEdition::load($node, $database, $file, $user // 'installer');
 }
 
 sub make_database
@@ -115,7 +91,7 @@ sub make_database
 	return TwTasks::Session->new($node->connstr($name));
 }
 
-my $fresh = make_database('fresh', "$directory/next.sql");
+my $fresh = make_database('fresh', $next->file('next.sql'));
 $fresh->query($_) foreach 'SET ROLE twtasks_owner', q{SELECT twtasks_internal.make_partition('finished_task_other', 'DEFAULT')}, 'RESET ROLE';
 $node->value($_) foreach
 	'GRANT EXECUTE ON FUNCTION twtasks.task_at TO PUBLIC',
@@ -125,7 +101,7 @@ my $id = $node->add_task('GATED');
 my $producer = TwTasks::Producer->start($node, 'TASK');
 
 $ledger->wait_for_progress('before');
-is(load('postgres', "$directory/update.sql"), '', 'a role without superuser updates while tasks run');
+is(load('postgres', $next->file('update.sql')), '', 'a role without superuser updates while tasks run');
 is($node->value('SELECT edition, version FROM twtasks.edition()'), 'sql|77.1', 'the database says its new version');
 is($node->value('SELECT count(*) FROM twtasks_internal.installed'), 1, '... and no other');
 $ledger->wait_for_progress('afterwards');
@@ -151,7 +127,7 @@ same_catalog(catalog_of($node->session), catalog_of($fresh), 'the catalog is tha
 # ---- refused ----
 
 my $other = make_database('other', "$editions/sql.sql");
-my $update = "$directory/update.sql";
+my $update = $next->file('update.sql');
 my $before = catalog_of($other);
 
 # refused_ok DATABASE, FILE, PATTERN, NAME, [USER]
@@ -167,13 +143,13 @@ $node->safe_psql('postgres', 'CREATE ROLE stranger LOGIN; CREATE DATABASE none')
 refused_ok('postgres', $update, qr/has this edition of twtasks already/, 'an update is refused where it has been');
 refused_ok('none', $update, qr/does not have the SQL edition.*Load the edition itself/s, '... in a database without twtasks');
 refused_ok('other', $update, qr/"stranger" may not update twtasks.*another member of "twtasks_owner"/s, '... to a stranger', 'stranger');
-refused_ok('other', "$directory/one.sql", qr/another build of version \Q$version\E.*edition --update/s, '... where it is for one role');
+refused_ok('other', $next->file('one.sql'), qr/another build of version \Q$version\E.*edition --update/s, '... where it is for one role');
 $other->query(q{UPDATE twtasks_internal.installed SET version = '78.0', build = 'x'});
 refused_ok('other', $update, qr/has version 78.0 of twtasks, not \Q$version\E.*leads to version 77.1/s, '... of a newer version');
 $other->query(q{UPDATE twtasks_internal.installed SET version = '0.9'});
 refused_ok('other', $update, qr/has version 0.9 of twtasks, not .*Load the update from version 0.9 first/s, '... of one that is too old');
 same_catalog(catalog_of($other), $before, 'a refused update changes nothing');
-my ($out, $errors) = run_command([ "$next/scripts/edition", '--update', $0 ]);
+my ($out, $errors) = run_command([ $next->source('scripts/edition'), '--update', $0 ]);
 like($errors, qr/has no SQL edition of twtasks/, 'a file without the edition leads to no update');
 
 my $library = $node->safe_psql('postgres', 'CREATE DATABASE library');
@@ -187,8 +163,8 @@ foreach my $database (qw(solo solo_fresh))
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database OWNER solo");
 }
-is(load('solo', $_, 'solo'), '', 'one role: ' . $_) foreach "$editions/one-role.sql", "$directory/one.sql";
-is(load('solo_fresh', "$directory/next-one.sql", 'solo'), '', 'one role: a fresh installation');
+is(load('solo', $_, 'solo'), '', 'one role: ' . $_) foreach "$editions/one-role.sql", $next->file('one.sql');
+is(load('solo_fresh', $next->file('next-one.sql'), 'solo'), '', 'one role: a fresh installation');
 same_catalog(map({ catalog_of(TwTasks::Session->new($node->connstr($_))) } qw(solo solo_fresh)),
 	'the catalog of one role is that of a fresh installation');
 
