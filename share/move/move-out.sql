@@ -7,7 +7,9 @@
  *		psql -X -d NEW -f moved.sql >moved.log && grep 'All rows have arrived' moved.log
  *
  * The file has all payloads, so nobody else may read it.  Continue only if the status of
- * these commands is 0: of a file that was cut, NEW takes nothing.
+ * these commands is 0: of a file that was cut, NEW takes nothing.  Where the cut is behind
+ * the last statement, or the connection breaks at the COMMIT, the status is not 0 although
+ * all has arrived.  Repeat the second command, then: it says so, or loads.
  *
  * The first command writes all that is kept: tasks, history, keys, policies, schedules and
  * audits.  From then on OLD refuses new tasks and runs none, and it keeps all its rows.
@@ -25,14 +27,10 @@
 \pset tuples_only on
 \pset pager off
 \encoding UTF8
+-- Both sides of the move write and read values in the same form.
+\set settings 'SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL timezone = $$UTC$$; SET LOCAL datestyle = $$ISO$$; SET LOCAL intervalstyle = $$postgres$$; SET LOCAL bytea_output = $$hex$$; SET LOCAL extra_float_digits = 3; SET LOCAL lock_timeout = $$30s$$;'
 BEGIN ISOLATION LEVEL READ COMMITTED;
-SET LOCAL search_path = pg_catalog, pg_temp;
-SET LOCAL timezone = 'UTC';
-SET LOCAL datestyle = 'ISO';
-SET LOCAL intervalstyle = 'postgres';
-SET LOCAL bytea_output = 'hex';
-SET LOCAL extra_float_digits = 3;
-SET LOCAL lock_timeout = '30s';
+:settings
 SELECT set_config('role', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'twtasks_internal'), true) AS ignored \gset
 
 /*
@@ -60,7 +58,8 @@ BEGIN
 	END IF;
 END $$;
 SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t.name) FROM (:tables) t ORDER BY t.oid \gexec
-UPDATE twtasks.adoption SET ended = clock_timestamp() WHERE ended IS NULL;
+SELECT clock_timestamp() AS moved \gset
+UPDATE twtasks.adoption SET ended = :'moved' WHERE ended IS NULL;
 SELECT CASE e.edition WHEN 'sql' THEN 'twtasks_internal.duration(''keep_audit'')' ELSE 'current_setting(''twtasks.keep_audit'')::interval' END AS audits_kept
 FROM twtasks.edition() e \gset
 
@@ -72,13 +71,7 @@ SELECT format($head$\set ON_ERROR_STOP on
 \set QUIET on
 \encoding UTF8
 BEGIN ISOLATION LEVEL READ COMMITTED;
-SET LOCAL search_path = pg_catalog, pg_temp;
-SET LOCAL timezone = 'UTC';
-SET LOCAL datestyle = 'ISO';
-SET LOCAL intervalstyle = 'postgres';
-SET LOCAL bytea_output = 'hex';
-SET LOCAL extra_float_digits = 3;
-SET LOCAL lock_timeout = '30s';
+%6$s
 SELECT set_config('role', (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'twtasks_internal'), true) AS ignored \gset
 DO $$
 DECLARE
@@ -89,6 +82,9 @@ BEGIN
 	IF (SELECT e.version FROM twtasks.edition() e) <> %1$L THEN
 		RAISE EXCEPTION 'this database has another version of twtasks than %1$s'
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Update the older one of the two first.';
+	ELSIF EXISTS (SELECT FROM twtasks.adoption a WHERE a.ended = %7$L) THEN
+		RAISE EXCEPTION 'all rows of this file have arrived before'
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'This database runs them when somebody calls twtasks.adopt(environment, hold => false).';
 	END IF;
 	-- The first cleaning would drop what is older.  Audits are kept for ever by 0.
 	PERFORM twtasks_internal.keep_finished();	-- loads the library, which knows its parameters
@@ -127,7 +123,7 @@ FROM (SELECT g.tgrelid::regclass AS name, g.tgname, g.tgenabled
 		AND (g.tgenabled = 'O' OR g.tgenabled = 'A' AND p.pronamespace NOT IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace))) t \gset
 :triggers_off$head$,
 	e.version, (SELECT array_agg(t.name::text ORDER BY t.oid) FROM (:tables) t),
-	twtasks_internal.keep_finished(), twtasks_internal.keep_attempts(), :audits_kept)
+	twtasks_internal.keep_finished(), twtasks_internal.keep_attempts(), :audits_kept, :'settings', :'moved')
 FROM twtasks.edition() e;
 SELECT format('SELECT twtasks_internal.make_partition(%L, %L, %L) AS ignored \gset', c.relname, pg_get_expr(c.relpartbound, c.oid), whole.relname)
 FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class whole ON whole.oid = i.inhparent
@@ -163,7 +159,7 @@ END $check$;
 	SELECT count(*) AS rows, concat_ws(' ', count(*), sum(('x' || left(md5(r::text), 15))::bit(60)::bigint)) AS found FROM (SELECT %s FROM %s) r) here$f$,
 	t.columns, t.name, t.name, t.name, t.columns, t.name)
 FROM (:tables) t ORDER BY t.oid \gexec
-\echo 'COMMIT;\n\\echo \'All rows have arrived. This database runs them when somebody calls twtasks.adopt(environment, hold => false).\'\n\\endif'
+\echo 'COMMIT;\n\\endif\n\\echo \'All rows have arrived. This database runs them when somebody calls twtasks.adopt(environment, hold => false).\''
 
 CREATE FUNCTION twtasks_internal.refuse_moved()
 RETURNS trigger

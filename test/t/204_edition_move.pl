@@ -4,18 +4,15 @@
 use strict;
 use warnings FATAL => 'all';
 
-use Cwd qw(abs_path);
-use File::Basename qw(dirname);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Ledger;
+use TwTasks::Move;
 use TwTasks::Session;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $script = abs_path(dirname(__FILE__) . '/../../share/move/move-out.sql');
-my $directory = PostgreSQL::Test::Utils::tempdir();
 my $node = TwTasks::Cluster->create('main', queue => 'notify', edition => 'sql');
 my $ledger = TwTasks::Ledger->new;
 my $super = $node->value('SELECT session_user');
@@ -25,6 +22,9 @@ $node->safe_psql('library', 'CREATE EXTENSION twtasks');
 $node->safe_psql('postgres', 'CREATE DATABASE again OWNER installer');
 $node->command_ok([ 'psql', '-Xq', '-o', '/dev/null', '-f', "$ENV{TWT_EDITIONS}/sql.sql", '-d', $node->connstr('again') . ' user=installer' ],
 	'a third database has the SQL edition');
+
+my $move = TwTasks::Move->new($node);
+my @tables = $move->tables_in('library', 'twtasks');
 
 sub session_of { return TwTasks::Session->new($node->connstr($_[0])); }
 
@@ -44,37 +44,9 @@ sub sidecar_of
 		]);
 }
 
-# Runs a file of SQL by psql; returns its first error, and its output.
-sub psql
-{
-	my ($user, $database, $file) = @_;
-	my ($out, $errors) = run_command([ 'psql', '-X', '-d', $node->connstr($database) . " user=$user", '-f', $file ]);
-
-	return ($errors =~ /(ERROR:.*)/s ? $1 : '', $out);
-}
-
-# Moves the tasks of a database to a file; returns the error.
-sub move_out
-{
-	my ($user, $database, $file) = @_;
-	my $errors = "$directory/errors";
-
-	my $failed = system("psql -X -d '" . $node->connstr($database) . " user=$user' -f '$script' >'$directory/$file' 2>'$errors'");
-	return $failed ? slurp_file($errors) : '';
-}
-
-# All rows that are to be moved, table by table.
-my @tables = split /\n/, session_of('library')->query(
-	q{SELECT c.oid::regclass FROM pg_extension e, unnest(e.extconfig) u(oid) JOIN pg_class c ON c.oid = u.oid
-	WHERE e.extname = 'twtasks' AND c.relkind IN ('r', 'p') AND c.relname <> 'adoption' ORDER BY 1});
-
-sub rows_of
-{
-	my ($database) = @_;
-	my $session = session_of($database);
-
-	return { map { $_ => $session->query("SELECT to_jsonb(x) FROM $_ x ORDER BY to_jsonb(x)::text") } @tables };
-}
+sub move_out { return $move->out(@_); }
+sub psql { return $move->in(@_); }
+sub rows_of { return $move->rows_of($_[0], @tables); }
 
 sub state_in
 {
@@ -127,26 +99,26 @@ like($node->common_session->try($_), qr/55000: .*were moved to another one/, "..
 is($node->value('SELECT is_adopted FROM twtasks.adoption_state'), 'f', '... and runs none');
 like(move_out('installer', 'postgres', 'none.sql'), qr/were moved already/, '... and moves none a second time');
 
-like((psql($super, 'library', "$directory/moved.sql"))[0], qr/keeps its history for a shorter time.*keep_finished 400 days/s, 'a cleaning would drop what has moved');
+like((psql($super, 'library', 'moved.sql'))[0], qr/keeps its history for a shorter time.*keep_finished 400 days/s, 'a cleaning would drop what has moved');
 $node->append_conf('postgresql.conf', "twtasks.keep_finished = '400d'");
 $node->reload;
 wait_ok(sub { session_of('library')->query('SELECT twtasks_internal.keep_finished() = interval \'400 days\'') eq 't' }, '... unless the time is as long');
 
 # A row that is lost on the way.
-my $text = slurp_file("$directory/moved.sql");
+my $text = slurp_file($move->file('moved.sql'));
 $text =~ s/^(COPY twtasks.unique_key .*\n).*\n/$1/m or die 'no keys';
-append_to_file("$directory/short.sql", $text);
-like((psql($super, 'library', "$directory/short.sql"))[0], qr/table "twtasks.unique_key" has not arrived as it was/, 'a row that is missing is noticed');
+append_to_file($move->file('short.sql'), $text);
+like((psql($super, 'library', 'short.sql'))[0], qr/table "twtasks.unique_key" has not arrived as it was/, 'a row that is missing is noticed');
 is(session_of('library')->query('SELECT count(*) FROM twtasks.task'), 0, '... and nothing arrives');
 
 # A file that was cut: psql ends a COPY in order when its file ends.
-$text = slurp_file("$directory/moved.sql");
+$text = slurp_file($move->file('moved.sql'));
 foreach my $place ('\set QUIET', 'DO $$', 'COPY twtasks.finished_task ', "\nCOPY twtasks.unique_key", 'SELECT setval', 'COMMIT')
 {
 	my $name = $place =~ s/\W+/ /gr;
 
-	append_to_file("$directory/$name.sql", substr($text, 0, index($text, $place)));
-	command_fails([ 'psql', '-X', '-d', $node->connstr('library') . " user=$super", '-f', "$directory/$name.sql" ], "psql fails if the file ends before $name");
+	append_to_file($move->file("$name.sql"), substr($text, 0, index($text, $place)));
+	command_fails([ 'psql', '-X', '-d', $node->connstr('library') . " user=$super", '-f', $move->file("$name.sql") ], "psql fails if the file ends before $name");
 	is(session_of('library')->query('SELECT count(*) FROM twtasks.task'), 0, '... and nothing arrives');
 }
 
@@ -161,11 +133,11 @@ session_of('library')->query($_) foreach
 	'ALTER TABLE twtasks.schedule DISABLE TRIGGER USER';
 my $switched = session_of('library')->query($triggers);
 
-my ($error, $out) = psql($super, 'library', "$directory/moved.sql");
+my ($error, $out) = psql($super, 'library', 'moved.sql');
 is($error, '', 'the extension takes all rows');
 like($out, qr/twtasks\.task: 6 rows, as before\n.*All rows have arrived/s, '... and counts them');
 is_deeply(rows_of('library'), $before, 'each row is as before');
-like((psql($super, 'library', "$directory/moved.sql"))[0], qr/has rows.*just installed/s, 'a second load is refused');
+like((psql($super, 'library', 'moved.sql'))[0], qr/all rows of this file have arrived before.*adopt\(environment/s, 'a second load says that the first one was enough');
 is(session_of('library')->query($triggers), $switched, 'each trigger is on or off as before');
 session_of('library')->query($_) foreach 'DROP FUNCTION refuse() CASCADE', 'ALTER TABLE twtasks.schedule ENABLE TRIGGER USER';
 is(session_of('library')->query('SELECT is_adopted FROM twtasks.adoption_state'), 'f', 'nothing runs there before somebody calls adopt()');
@@ -183,7 +155,12 @@ is($second->stop, 0, 'the sidecar stops in order');
 is(move_out($super, 'library', 'back.sql'), '', 'the tasks move from the extension');
 $before = rows_of('library');
 session_of('again')->query(q{UPDATE twtasks.setting SET value = '400d' WHERE name = 'keep_finished'});
-is((psql('installer', 'again', "$directory/back.sql"))[0], '', 'the SQL edition takes them');
+like((psql('installer', 'postgres', 'back.sql'))[0], qr/has rows.*just installed/s, 'a database that has tasks takes no others');
+
+# The file without its part behind the COMMIT.
+append_to_file($move->file('cut.sql'), slurp_file($move->file('back.sql')) =~ s/^COMMIT;\n\K.*//smr);
+command_fails([ 'psql', '-X', '-d', $move->connection('installer', 'again'), '-f', $move->file('cut.sql') ], 'psql fails if the file ends behind COMMIT');
+like((psql('installer', 'again', 'back.sql'))[0], qr/all rows of this file have arrived before/, '... and a second load says that the SQL edition has taken them');
 is_deeply(rows_of('again'), $before, 'each row is as before');
 is(session_of('again')->query('SELECT * FROM twtasks.adopt(NULL, hold => false)'), '0|0', 'a person lets the tasks run');
 session_of('again')->query("SELECT twtasks.release_task('$id{held}', 1, now()), twtasks.reschedule_task('$id{later}', 0, now())");
