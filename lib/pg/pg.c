@@ -11,10 +11,10 @@
 
 #include <errno.h>
 
-#include "base/chance.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "pg/attempt.h"
+#include "pg/backoff.h"
 #include "pg/former.h"
 #include "pg/misfit.h"
 #include "pg/hosts.h"
@@ -22,9 +22,6 @@
 #include "pg/pipeline.h"
 #include "pg/silence.h"
 #include "pg/trouble.h"
-
-#define BACKOFF_MIN_US MS_TO_US(50)
-#define BACKOFF_MAX_US SECONDS_TO_US(1)
 
 /* The longest silence, of a server that is slow. */
 #define GIVE_UP_MOST_US (16 * PG_GIVE_UP_US)
@@ -104,7 +101,7 @@ struct Pg
 	LoopIo	   *io;
 	LoopTimer  *timer;			/* next attempt, end of this one, or rest */
 	PgState		state;
-	int64		backoff_us;
+	Backoff		backoff;
 	bool		in_trouble;		/* connects, but its last session failed */
 	const PgStatement *failed;	/* the statement that caused the trouble */
 	int64		up_us;			/* when the session was set up */
@@ -159,7 +156,7 @@ pg_new(Loop *loop, const char *conninfo, const char *role,
 	pg->on_state = on_state;
 	pg->arg = arg;
 	pg->timer = loop_timer_new(loop, on_timer, pg);
-	pg->backoff_us = BACKOFF_MIN_US;
+	backoff_init(&pg->backoff, pg->timer, pg->conninfo);
 	pipeline_init(&pg->pipeline);
 	silence_init(&pg->silence, loop, &pg->pipeline, pg->role);
 	silence_limit(&pg->silence, PG_GIVE_UP_US, GIVE_UP_MOST_US);
@@ -279,6 +276,7 @@ static void
 go_down_because(Pg *pg, const char *why, TroubleState trouble)
 {
 	bool		was_up = pg->state == STATE_UP;
+	bool		was_connecting = pg->state == STATE_CONNECTING;
 
 	/* the server was reached but gave no session: begin with another one */
 	if (pg->state == STATE_SETTING_UP)
@@ -289,9 +287,7 @@ go_down_because(Pg *pg, const char *why, TroubleState trouble)
 	drop_connection(pg);
 	set_state(pg, STATE_WAITING);
 	silence_down(&pg->silence);
-	/* Random: many clients lose a server at once. */
-	loop_timer_start(pg->timer, chance_delay(pg->backoff_us));
-	pg->backoff_us = Min(pg->backoff_us * 2, BACKOFF_MAX_US);
+	backoff_wait(&pg->backoff, was_connecting);
 	pipeline_lose_sent(&pg->pipeline);
 	pipeline_lose_held(&pg->pipeline);
 	if (was_up && pg->on_state != NULL)
@@ -335,7 +331,7 @@ on_silent(void *arg, const char *why)
 static void
 out_of_trouble(Pg *pg)
 {
-	pg->backoff_us = BACKOFF_MIN_US;
+	backoff_reset(&pg->backoff);
 	pg->in_trouble = false;
 	trouble_over(&pg->trouble);
 }
@@ -344,6 +340,7 @@ void
 pg_close(Pg *pg)
 {
 	set_state(pg, STATE_NEW);
+	backoff_end(&pg->backoff);
 	drop_connection(pg);
 	former_close(&pg->former);
 	pipeline_lose_sent(&pg->pipeline);
@@ -564,6 +561,7 @@ on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 		return;
 	}
 	set_state(pg, STATE_UP);
+	backoff_connected(&pg->backoff);
 	silence_up(&pg->silence);
 	pg->up_us = loop_now_us(pg->loop);
 	if (!pg->in_trouble)
@@ -652,6 +650,7 @@ start_attempt(Pg *pg)
 	AttemptPlan plan = {pg->conninfo, pg->server, name};
 
 	set_state(pg, STATE_CONNECTING);
+	backoff_end(&pg->backoff);
 	silence_down(&pg->silence);
 	pg->attempt = attempt_start(pg->loop, &plan, on_attempt, pg);
 	pfree(name);
