@@ -241,7 +241,9 @@ on_rebalance(Listener *listener, rd_kafka_event_t * event)
 
 	if (is_lost)
 		log_line(TWT_LOG_INFO, "listener", "%s: reads on without its group", listener->of.settings->name);
-	else
+	else if (!is_given)
+		log_line(TWT_LOG_INFO, "listener", "%s: gives its partitions back", listener->of.settings->name);
+	if (!is_lost)
 		drop_shares(listener);
 	if (is_given)
 		take_shares(listener, rd_kafka_event_topic_partition_list(event));
