@@ -179,7 +179,6 @@ read_result(const char *body, size_t len, int64 *version, WorkerReply *reply)
 	json_t	   *object = foreign_json_load(body, len, members, &fault);
 	char	   *error;
 
-	reply->message = reply->outcome = reply->add = NULL;
 	error = fault.repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, fault.repeated) :
 		read_object(object, foreign_json_start(body), version, reply);
 	json_decref(object);
@@ -211,7 +210,7 @@ serve_finish(void *arg, HttpRequest *request)
 {
 	Results    *results = arg;
 	uint8		id[TASK_ID_BYTES];
-	WorkerReply reply;
+	WorkerReply reply = {0};
 	int64		version = 0;
 	size_t		len;
 	const char *body = http_body(request, &len);

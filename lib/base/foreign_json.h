@@ -17,7 +17,7 @@
 #include <jansson.h>
 
 /* Maximum number of names, with the NULL at their end. */
-#define FOREIGN_JSON_NAMES 8
+#define FOREIGN_JSON_NAMES 12
 
 typedef struct ForeignJsonFault
 {

@@ -72,8 +72,8 @@ append_base64(StringInfo out, const char *bytes, size_t len)
 	appendStringInfoCharMacro(out, '"');
 }
 
-void
-worker_input_add_task(StringInfo out, const Task *task, int64 start_by_us)
+static void
+append_task(StringInfo out, const Task *task, int64 start_by_us)
 {
 	append_literal(out, "{\"id\":\"");
 	appendBinaryStringInfo(out, task->id_text, TASK_ID_TEXT);
@@ -111,7 +111,30 @@ worker_input_add_task(StringInfo out, const Task *task, int64 start_by_us)
 	}
 	append_literal(out, ",\"context\":");
 	append_json(out, task->context, task->context ? strlen(task->context) : 0);
-	append_literal(out, "}\n");
+	append_literal(out, "}");
+}
+
+void
+worker_input_add_task(StringInfo out, const Task *task, int64 start_by_us)
+{
+	append_task(out, task, start_by_us);
+	append_literal(out, "\n");
+}
+
+void
+worker_input_add_to_batch(StringInfo out, const Task *task, int64 start_by_us, bool is_first)
+{
+	if (is_first)
+		append_literal(out, "{\"tasks\":[");
+	else
+		append_literal(out, ",");
+	append_task(out, task, start_by_us);
+}
+
+void
+worker_input_end_batch(StringInfo out)
+{
+	append_literal(out, "]}\n");
 }
 
 void

@@ -25,15 +25,20 @@
 /* The most bytes of a message that are stored with its task. */
 #define MESSAGE_MAX (64 * 1024)
 
+/* The same, where each task of a batch has a copy: the database keeps no more. */
+#define SHARED_MESSAGE_MAX (8 * 1024)
+
 /* The most bytes quoted from an unknown result, and from a reply with a fault. */
 #define QUOTE_MAX 64
 #define LINE_QUOTE_MAX 200
 
 #define BAD_REPLY "reply is not as it should be: "
 
-/* The members of a reply.  The first two are not part of an outcome. */
+/* The members of a reply.  The first ones name its tasks and are not part of an outcome. */
+#define NAMING_MEMBERS 4
 static const char *const members[] = {
-	"id", "version", "result", "retry_in", "retry_at", "message", "outcome", "add", NULL
+	"id", "version", "ids", "versions",
+	"result", "retry_in", "retry_at", "message", "outcome", "add", NULL
 };
 
 /* No details, and an error until a result is read. */
@@ -50,26 +55,70 @@ static void
 clear(WorkerReply *reply)
 {
 	reply->word = WORKER_RESULT;
-	reply->id[0] = '\0';
-	reply->version = 0;
+	reply->one.id[0] = '\0';
+	reply->one.version = 0;
+	reply->many = NULL;
+	reply->nmany = 0;
 	clear_outcome(reply);
 }
 
+static bool
+read_id(const json_t *id, WorkerTask *task)
+{
+	return json_string_length(id) <= TASK_ID_TEXT &&
+		strlcpy(task->id, json_string_value(id), sizeof(task->id)) == json_string_length(id);
+}
+
 static char *
-decode_id(const json_t *object, WorkerReply *reply)
+decode_id(const json_t *object, WorkerTask *task)
 {
 	const json_t *id = json_object_get(object, "id");
 	const json_t *version = json_object_get(object, "version");
 
 	if (!json_is_string(id))
 		return pstrdup("member \"id\" is missing or no string");
-	if (strlcpy(reply->id, json_string_value(id), sizeof(reply->id)) !=
-		json_string_length(id) || json_string_length(id) > TASK_ID_TEXT)
+	if (!read_id(id, task))
 		return pstrdup("member \"id\" is no task id");
 	if (!json_is_integer(version))
 		return pstrdup("member \"version\" is missing or no integer");
-	reply->version = json_integer_value(version);
+	task->version = json_integer_value(version);
 	return NULL;
+}
+
+/* A list with a flaw names no task: we do not know which of them are meant. */
+static char *
+decode_ids(const json_t *ids, const json_t *versions, WorkerReply *reply)
+{
+	size_t		count = json_array_size(ids);
+
+	if (!json_is_array(ids) || !json_is_array(versions) || json_array_size(versions) != count)
+		return pstrdup("members \"ids\" and \"versions\" are no arrays of the same length");
+	reply->many = palloc0((count + 1) * sizeof(WorkerTask));
+	for (size_t i = 0; i < count; i++)
+	{
+		const json_t *id = json_array_get(ids, i);
+		const json_t *version = json_array_get(versions, i);
+
+		if (!json_is_string(id) || !read_id(id, &reply->many[i]))
+			return psprintf("element %zu of \"ids\" is no task id", i + 1);
+		if (!json_is_integer(version))
+			return psprintf("element %zu of \"versions\" is no integer", i + 1);
+		reply->many[i].version = json_integer_value(version);
+	}
+	reply->nmany = (int) count;
+	return NULL;
+}
+
+static char *
+decode_tasks(const json_t *object, WorkerReply *reply)
+{
+	const json_t *ids = json_object_get(object, "ids");
+
+	if (ids == NULL)
+		return decode_id(object, &reply->one);
+	if (json_object_get(object, "id") != NULL)
+		return pstrdup("members \"id\" and \"ids\" exclude each other");
+	return decode_ids(ids, json_object_get(object, "versions"), reply);
 }
 
 static char *
@@ -147,13 +196,13 @@ decode_time(const json_t *object, WorkerReply *reply)
 }
 
 static char *
-escape_text(const json_t *string)
+escape_text(const json_t *string, size_t most)
 {
 	StringInfoData text;
 
 	initStringInfo(&text);
 	output_escape(&text, json_string_value(string),
-				  json_string_length(string), MESSAGE_MAX);
+				  json_string_length(string), most);
 	return text.data;
 }
 
@@ -166,7 +215,7 @@ decode_message(const json_t *object, WorkerReply *reply)
 		return NULL;
 	if (!json_is_string(message))
 		return pstrdup("member \"message\" is no string");
-	reply->message = escape_text(message);
+	reply->message = escape_text(message, reply->many != NULL ? SHARED_MESSAGE_MAX : MESSAGE_MAX);
 	return NULL;
 }
 
@@ -219,7 +268,7 @@ decode_add(const json_t *object, const char *json, TaskResult said, WorkerReply 
 json_t *
 worker_protocol_load_outcome(const char *json, size_t len, ForeignJsonFault *fault)
 {
-	return foreign_json_load(json, len, members + 2, fault);
+	return foreign_json_load(json, len, members + NAMING_MEMBERS, fault);
 }
 
 bool
@@ -262,12 +311,12 @@ decode_answer(const json_t *object, WorkerReply *reply)
 {
 	const json_t *refusal = json_object_get(object, "error");
 
-	if (json_object_get(object, "id") != NULL)
+	if (json_object_get(object, "id") != NULL || json_object_get(object, "ids") != NULL)
 		return false;
 	if (json_is_string(refusal))
 	{
 		reply->word = WORKER_REFUSED;
-		reply->message = escape_text(refusal);
+		reply->message = escape_text(refusal, MESSAGE_MAX);
 		return true;
 	}
 	reply->word = WORKER_READY;
@@ -306,6 +355,17 @@ set_faulty(WorkerReply *reply, const char *line, char *fault)
 	pfree(fault);
 }
 
+/* Nobody knows whether the tasks to add are meant once, or for each task of a batch. */
+static char *
+decode_whole(const json_t *object, const char *line, const char *repeated, WorkerReply *reply)
+{
+	if (repeated != NULL)
+		return psprintf(FOREIGN_JSON_REPEATED, repeated);
+	if (reply->many != NULL && get_optional(object, "add") != NULL)
+		return pstrdup("member \"add\" goes with one \"id\" only");
+	return worker_protocol_decode_outcome(object, line, reply);
+}
+
 static void
 decode_object(const json_t *object, const char *line, const char *repeated, WorkerReply *reply)
 {
@@ -315,13 +375,11 @@ decode_object(const json_t *object, const char *line, const char *repeated, Work
 		set_strange(reply, pstrdup("it is not an object"));
 	else if (decode_answer(object, reply))
 		return;
-	else if ((error = decode_id(object, reply)) != NULL)
+	else if ((error = decode_tasks(object, reply)) != NULL)
 		set_strange(reply, error);
 	else if (get_optional(object, "result") != NULL)
 	{
-		error = repeated != NULL ? psprintf(FOREIGN_JSON_REPEATED, repeated) :
-			worker_protocol_decode_outcome(object, line, reply);
-		if (error != NULL)
+		if ((error = decode_whole(object, line, repeated, reply)) != NULL)
 			set_faulty(reply, line, error);
 	}
 	else if (json_is_true(json_object_get(object, "started")))
@@ -338,6 +396,7 @@ worker_protocol_clear(WorkerReply *reply)
 	pfree(reply->message);
 	pfree(reply->outcome);
 	pfree(reply->add);
+	pfree(reply->many);
 }
 
 /* An error of the task that the head of a reply names. */
@@ -347,14 +406,14 @@ fail_by_head(const char *head, const char *fault, WorkerReply *reply)
 	json_t	   *object = json_object();
 	char	   *error;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < NAMING_MEMBERS; i++)
 	{
 		size_t		len = 0;
 		const char *text = json_member(head, members[i], &len);
 
 		json_object_set_new(object, members[i], json_loadb(text ? text : "", len, JSON_DECODE_ANY, NULL));
 	}
-	error = decode_id(object, reply);
+	error = decode_tasks(object, reply);
 	json_decref(object);
 	if (error != NULL)
 		pfree(error);

@@ -18,6 +18,9 @@
  *
  *	{"id":"...","version":3,"result":"done"}
  *
+ * Each of these lines may be about several tasks, with "ids" and "versions", two
+ * arrays of the same length, in place of "id" and "version".
+ *
  * The result is done, delete, retry, repeat, error, accepted, or cancelled for
  * a task that the sidecar asked to stop.  Optional members are "retry_in"
  * (seconds, or a duration such as "10min") or "retry_at" (ISO 8601 with a time
@@ -44,14 +47,14 @@
  * Reads a line without its end; line[len] must be NUL.  Returns what is wrong
  * (palloc'd) with a line that is not JSON, else NULL.  JSON never breaks the
  * protocol: without a task it is WORKER_STRANGE, and faults in a reply are for its
- * task alone, as decode_outcome() treats them.
+ * tasks alone, as decode_outcome() treats them.
  */
 extern char *worker_protocol_decode(const char *line, size_t len,
 									WorkerReply *reply) MUSTCHECK;
 
 /*
  * The reply to a line that is too long to be read, of which head is the
- * beginning: an error of the task that the head names.  Returns false if it names
+ * beginning: an error of the tasks that the head names.  Returns false if it names
  * none.
  */
 extern bool worker_protocol_decode_long(const char *head, WorkerReply *reply) MUSTCHECK;

@@ -98,17 +98,59 @@ take_word(const char **p, const char *end, WorkerReply *reply)
 		return skip(p, "true");
 	}
 	return take_result(p, reply) &&
-		(!skip(p, ",") || (skip(p, "\"add\":") && take_add(p, end, reply)));
+		(!skip(p, ",") || (reply->many == NULL && skip(p, "\"add\":") && take_add(p, end, reply)));
+}
+
+static bool
+take_task(const char **p, WorkerTask *task)
+{
+	return take_string(p, task->id, sizeof(task->id)) &&
+		skip(p, ",") && skip(p, "\"version\":") && take_int(p, &task->version);
+}
+
+/* Whole ids with their quotes are so long that they limit the room. */
+static bool
+take_ids(const char **p, size_t len, WorkerReply *reply)
+{
+	reply->many = palloc0((len / (TASK_ID_TEXT + 2) + 1) * sizeof(WorkerTask));
+	do
+	{
+		char	   *id = reply->many[reply->nmany].id;
+
+		if (!take_string(p, id, TASK_ID_TEXT + 1) || id[TASK_ID_TEXT - 1] == '\0')
+			return false;
+		reply->nmany++;
+	} while (skip(p, ","));
+	return skip(p, "]");
+}
+
+static bool
+take_versions(const char **p, WorkerReply *reply)
+{
+	for (int i = 0; i < reply->nmany; i++)
+		if (!take_int(p, &reply->many[i].version) || (i + 1 < reply->nmany && !skip(p, ",")))
+			return false;
+	return skip(p, "]");
+}
+
+static bool
+take_tasks(const char **p, const char *end, WorkerReply *reply)
+{
+	if (skip(p, "\"id\":"))
+		return take_task(p, &reply->one);
+	return skip(p, "\"ids\":") && skip(p, "[") && take_ids(p, end - *p, reply) &&
+		skip(p, ",") && skip(p, "\"versions\":") && skip(p, "[") && take_versions(p, reply);
 }
 
 bool
 worker_usual_decode(const char *line, size_t len, WorkerReply *reply)
 {
 	const char *p = line;
+	const char *end = line + len;
 
-	return skip(&p, "{") && skip(&p, "\"id\":") &&
-		take_string(&p, reply->id, sizeof(reply->id)) &&
-		skip(&p, ",") && skip(&p, "\"version\":") &&
-		take_int(&p, &reply->version) && skip(&p, ",") &&
-		take_word(&p, line + len, reply) && skip(&p, "}") && p == line + len;
+	if (skip(&p, "{") && take_tasks(&p, end, reply) && skip(&p, ",") &&
+		take_word(&p, end, reply) && skip(&p, "}") && p == end)
+		return true;
+	pfree(reply->many);
+	return false;
 }

@@ -26,11 +26,18 @@ typedef enum WorkerWord
 	WORKER_STRANGE				/* JSON that is not a reply; message says why */
 } WorkerWord;
 
+typedef struct WorkerTask
+{
+	char		id[TASK_ID_TEXT + 1];
+	int64		version;
+} WorkerTask;
+
 typedef struct WorkerReply
 {
 	WorkerWord	word;
-	char		id[TASK_ID_TEXT + 1];
-	int64		version;
+	WorkerTask	one;			/* the task that the word is about */
+	WorkerTask *many;			/* palloc'd: several in its place; NULL: one */
+	int			nmany;
 	TaskResult	result;
 	int64		delay_us;		/* retry_in, or TASK_DELAY_BY_POLICY */
 	int64		at_us;			/* retry_at since 1970, or WORKER_NO_TIME */

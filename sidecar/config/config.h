@@ -74,8 +74,9 @@ typedef struct HandlerConfig
 								 * sidecar's own */
 	char	  **statuses;		/* results of statuses, or NULL */
 	int			processes;		/* worker processes, or connections */
-	int			prefetch;		/* tasks in flight in each process */
-	int			waits_for;		/* tasks that may be ahead of one in its
+	int			prefetch;		/* lines in flight in each process */
+	int			batch;			/* most tasks of a line; 0: lines of one task */
+	int			waits_for;		/* lines that may be ahead of a task in its
 								 * process */
 	int			concurrency;	/* slots on this node */
 	int64		memory;			/* bytes of its tasks, above which it gets no

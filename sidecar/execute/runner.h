@@ -215,12 +215,13 @@ extern bool handler_settle_statuses(const HandlerConfig *config,
 	{ \
 		"prefetch", OPTION_INTEGER, offsetof(HandlerConfig, prefetch), \
 		.fallback = default, .needs_restart = true, .min = 1, .max = 10000, \
-		.help = "tasks in flight per worker process, or in one statement" \
+		.help = "lines in flight per worker process, or tasks in one statement" \
 	}
+#define HANDLER_CONCURRENCY_MAX 10000000
 #define HANDLER_CONCURRENCY(default, computed) \
 	{ \
 		"concurrency", OPTION_INTEGER, offsetof(HandlerConfig, concurrency), \
-		.fallback = default, .min = 1, .max = 10000000, \
+		.fallback = default, .min = 1, .max = HANDLER_CONCURRENCY_MAX, \
 		.help = "tasks of this handler that run at once on this node" computed \
 	}
 #define HANDLER_GRACE \

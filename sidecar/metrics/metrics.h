@@ -67,6 +67,7 @@ typedef enum StatementKind
 
 typedef enum HandlerCount
 {
+	HANDLER_LINES,
 	HANDLER_RESTARTS,
 	HANDLER_PROTOCOL_ERRORS,
 	HANDLER_COUNTS

@@ -91,6 +91,9 @@ write_unknown(const Metrics *metrics, StringInfo out)
 static void
 write_handlers(const Metrics *metrics, StringInfo out, char *const *handlers, int nhandlers)
 {
+	prometheus_begin(out, "worker_lines_total", "counter", "Lines with a task or a batch of tasks that were given to worker processes.");
+	for (int i = 0; i < nhandlers; i++)
+		prometheus_sample(out, "worker_lines_total", handlers[i], metrics_of_handler(metrics, i, HANDLER_LINES));
 	prometheus_begin(out, "worker_restarts_total", "counter", "Worker processes that followed one that ended.");
 	for (int i = 0; i < nhandlers; i++)
 		prometheus_sample(out, "worker_restarts_total", handlers[i], metrics_of_handler(metrics, i, HANDLER_RESTARTS));

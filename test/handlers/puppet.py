@@ -5,6 +5,8 @@ Data is a list of steps, each a list of a word and its arguments:
 
     start            says that it has taken the task up
     reply MEMBERS    replies with these members besides id and version
+    all MEMBERS      replies for all tasks of its line, a batch, in one line
+    size             the same with an error whose message is the number of tasks
     write TEXT       writes that, where @ID@ and @VERSION@ stand for the task's
     say TEXT         writes that to stderr
     widen            lets its stdout hold a megabyte that nobody has read
@@ -17,7 +19,7 @@ Data is a list of steps, each a list of a word and its arguments:
     settings         replies with its settings as the message
     stay             does nothing for ever
 
-No data means "done".  Asked to stop a task, it replies with an error; with
+No data means "done"; in a batch, for the tasks of the line together.  Asked to stop a task, it replies with an error; with
 "cancelled" and the reason that it was given when started with the argument
 "polite"; does nothing when started with "deaf".  "slow" makes it start slowly.
 With "settings" it wants "mood" among its settings.
@@ -33,6 +35,7 @@ import time
 COMMAND = os.path.join(os.path.dirname(os.path.abspath(__file__)), "command.sh")
 mode = sys.argv[1] if len(sys.argv) > 1 else ""
 settings = {}
+batch = []
 
 
 def write(text):
@@ -44,11 +47,19 @@ def reply(task, members):
     write(json.dumps({"id": task["id"], "version": task["version"], **members}) + "\n")
 
 
+def reply_all(members):
+    write(json.dumps({"ids": [task["id"] for task in batch], "versions": [task["version"] for task in batch], **members}) + "\n")
+
+
 def step(task, word, *args):
     if word == "start":
         reply(task, {"started": True})
     elif word == "reply":
         reply(task, args[0])
+    elif word == "all":
+        reply_all(args[0])
+    elif word == "size":
+        reply_all({"result": "error", "message": str(len(batch))})
     elif word == "write":
         text = args[0].replace("@ID@", task["id"])
         write(text.replace("@VERSION@", str(task["version"])))
@@ -102,5 +113,10 @@ for line in iter(sys.stdin.readline, ""):
         elif mode != "deaf":
             reply(task, {"result": "error", "message": "stopped"})
         continue
-    for action in task.get("data") or [["reply", {"result": "done"}]]:
-        step(task, *action)
+    batch = task.get("tasks", [task])
+    if "tasks" in task and not any(member["data"] for member in batch):
+        reply_all({"result": "done"})
+        continue
+    for member in batch:
+        for action in member.get("data") or ([] if "tasks" in task else [["reply", {"result": "done"}]]):
+            step(member, *action)

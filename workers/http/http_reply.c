@@ -110,7 +110,7 @@ drop_data(const json_t *object, WorkerReply *said)
 static void
 read_outcome(const HttpReply *reply, const json_t *object, const char *repeated, Verdict *verdict)
 {
-	WorkerReply said;
+	WorkerReply said = {0};
 	char	   *error = worker_protocol_decode_outcome(object, foreign_json_start(reply->json), &said);
 
 	if (repeated != NULL)

@@ -6,7 +6,7 @@
  *		from: execute.h			to: worker_process.h, execute.h (done)
  *
  * Tasks wait here in order of arrival until a process has room; the process
- * with the fewest tasks in flight gets the next one.  Tasks are handed out and
+ * with the fewest tasks in flight gets the next line.  Tasks are handed out and
  * written at the end of a turn, so that tasks of one turn go in one write.  No
  * task is handed out while the gate is closed.
  *
@@ -109,10 +109,7 @@ hand_out(Runner *runner)
 		worker_process_begin(runner->processes[i], incarnation);
 	while (!dlist_is_empty(&runner->waiting) &&
 		   (process = choose_process(runner)))
-		worker_process_give(process,
-							dlist_container(Task, node,
-											dlist_pop_head_node(&runner->waiting)),
-							incarnation);
+		worker_process_give(process, &runner->waiting, incarnation);
 }
 
 /* ---- replacement, one process after the other ---- */
@@ -322,7 +319,8 @@ worker_settle(void *target, const Place *place)
 	config->told = &no_options;
 	config->waits_for = config->prefetch;
 	if (config->concurrency == 0)
-		config->concurrency = config->processes * config->prefetch;
+		config->concurrency = Min((int64) config->processes * config->prefetch * Max(config->batch, 1),
+								  HANDLER_CONCURRENCY_MAX);
 	return handler_settle_argv(config, place) && variables_settle(config, place);
 }
 
@@ -336,7 +334,12 @@ static const Option worker_options[] = {
 	HANDLER_DIRECTORY,
 	HANDLER_PROCESSES,
 	HANDLER_PREFETCH("1"),
-	HANDLER_CONCURRENCY(NULL, "; default: processes times prefetch"),
+	{
+		"batch", OPTION_INTEGER, offsetof(HandlerConfig, batch),
+		.needs_restart = true, .min = 1, .max = 10000,
+		.help = "tasks in one line, as a list; default: each line is a task"
+	},
+	HANDLER_CONCURRENCY(NULL, "; default: processes times prefetch times batch"),
 	HANDLER_GRACE,
 	HANDLER_MAX_OUTPUT,
 };

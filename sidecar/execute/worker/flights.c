@@ -17,31 +17,40 @@ typedef struct FlightKey
 	char		id[TASK_ID_TEXT + 4];
 } FlightKey;
 
-typedef struct Flight
+/* A line to the worker, while any of its tasks is in flight. */
+typedef struct Line
 {
-	FlightKey	key;
-	Task	   *task;
+	dlist_head	flights;
 	int64		begins;
 	int64		ends;
-} Flight;
+} Line;
 
 /* A task that was asked to stop. */
 typedef struct Stop
 {
 	dlist_node	node;
-	const Task *task;
 	char	   *why;
 	int64		until_us;
 } Stop;
+
+typedef struct Flight
+{
+	FlightKey	key;
+	Task	   *task;
+	Line	   *line;
+	dlist_node	beside;			/* in the list of the line */
+	Stop	   *stop;			/* NULL: not asked */
+} Flight;
 
 struct Flights
 {
 	Map		   *by_key;
 	dlist_head	tasks;			/* by Task.node, the longest in flight first */
 	dlist_head	stops;			/* ordered by until_us; few */
+	int			nlines;
 	int			nahead;			/* number of tasks with is_ahead */
 	bool		tells;			/* the worker reports tasks that it takes up */
-	Task	   *presumed;		/* counts as taken up without a report; or
+	Line	   *presumed;		/* counts as taken up without a report; or
 								 * NULL */
 };
 
@@ -71,21 +80,6 @@ flights_new(void)
 	return flights;
 }
 
-static Stop *
-find_stop(Flights *flights, const Task *task)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &flights->stops)
-	{
-		Stop	   *stop = dlist_container(Stop, node, iter.cur);
-
-		if (stop->task == task)
-			return stop;
-	}
-	return NULL;
-}
-
 static char *
 free_stop(Stop *stop)
 {
@@ -94,6 +88,21 @@ free_stop(Stop *stop)
 	dlist_delete(&stop->node);
 	pfree(stop);
 	return why;
+}
+
+/* Returns whether the line has gone with it. */
+static bool
+free_flight(Flight *flight)
+{
+	Line	   *line = flight->line;
+	bool		is_last;
+
+	dlist_delete(&flight->beside);
+	pfree(flight);
+	is_last = dlist_is_empty(&line->flights);
+	if (is_last)
+		pfree(line);
+	return is_last;
 }
 
 void
@@ -105,7 +114,7 @@ flights_free(Flights *flights)
 	while (!dlist_is_empty(&flights->stops))
 		pfree(free_stop(dlist_head_element(Stop, node, &flights->stops)));
 	while ((flight = map_next(flights->by_key, &place)) != NULL)
-		pfree(flight);
+		free_flight(flight);
 	map_free(flights->by_key);
 	pfree(flights);
 }
@@ -119,11 +128,20 @@ set_ahead(Flights *flights, Task *task, bool is_ahead)
 	task->is_ahead = is_ahead;
 }
 
+/* Sets the tasks of a line ahead of the worker, or takes them up. */
 static void
-take_up(Flights *flights, Task *task, int64 now_us)
+set_line(Flights *flights, Line *line, bool is_ahead, int64 now_us)
 {
-	task->taken_us = now_us;
-	set_ahead(flights, task, false);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &line->flights)
+	{
+		Task	   *task = dlist_container(Flight, beside, iter.cur)->task;
+
+		if (!is_ahead)
+			task->taken_us = now_us;
+		set_ahead(flights, task, is_ahead);
+	}
 }
 
 void
@@ -133,12 +151,12 @@ flights_go_on(Flights *flights, int64 now_us)
 
 	if (count == 0 || flights->nahead < count)
 		return;
-	flights->presumed = flights_first(flights);
-	take_up(flights, flights->presumed, now_us);
+	flights->presumed = flight_of(flights, flights_first(flights))->line;
+	set_line(flights, flights->presumed, false, now_us);
 }
 
-void
-flights_add(Flights *flights, Task *task, int64 begins, int64 ends, int64 now_us)
+static void
+add_flight(Flights *flights, Task *task, Line *line, int64 now_us)
 {
 	Flight	   *flight = palloc0(sizeof(Flight));
 
@@ -146,12 +164,25 @@ flights_add(Flights *flights, Task *task, int64 begins, int64 ends, int64 now_us
 	flight->key.version = task->version;
 	strlcpy(flight->key.id, task->id_text, sizeof(flight->key.id));
 	flight->task = task;
-	flight->begins = begins;
-	flight->ends = ends;
+	flight->line = line;
+	dlist_push_tail(&line->flights, &flight->beside);
 	map_set(flights->by_key, &flight->key, flight);
 	dlist_push_tail(&flights->tasks, &task->node);
 	task->taken_us = now_us;
 	set_ahead(flights, task, flights->tells);
+}
+
+void
+flights_add(Flights *flights, dlist_head *tasks, int64 begins, int64 ends, int64 now_us)
+{
+	Line	   *line = palloc0(sizeof(Line));
+
+	dlist_init(&line->flights);
+	line->begins = begins;
+	line->ends = ends;
+	flights->nlines++;
+	while (!dlist_is_empty(tasks))
+		add_flight(flights, dlist_container(Task, node, dlist_pop_head_node(tasks)), line, now_us);
 	flights_go_on(flights, now_us);
 }
 
@@ -169,13 +200,15 @@ hear_first(Flights *flights)
 void
 flights_take_up(Flights *flights, Task *task, int64 now_us)
 {
+	Line	   *line = flight_of(flights, task)->line;
+
 	if (!flights->tells)
 		hear_first(flights);
-	if (flights->presumed != NULL && flights->presumed != task)
-		set_ahead(flights, flights->presumed, true);
+	if (flights->presumed != NULL && flights->presumed != line)
+		set_line(flights, flights->presumed, true, now_us);
 	flights->presumed = NULL;
 	if (task->is_ahead)
-		take_up(flights, task, now_us);
+		set_line(flights, line, false, now_us);
 }
 
 void
@@ -187,14 +220,14 @@ flights_forget_worker(Flights *flights)
 bool
 flights_was_sent(const Flights *flights, const Task *task, int64 sent)
 {
-	return flight_of(flights, task)->begins < sent;
+	return flight_of(flights, task)->line->begins < sent;
 }
 
 bool
 flights_may_have_run(const Flights *flights, const Task *task, int64 sent)
 {
 	/* The object is whole without the end of its line. */
-	return !task->is_ahead && flight_of(flights, task)->ends - 1 <= sent;
+	return !task->is_ahead && flight_of(flights, task)->line->ends - 1 <= sent;
 }
 
 bool
@@ -206,6 +239,12 @@ flights_any_may_have_run(const Flights *flights, int64 sent)
 		if (flights_may_have_run(flights, dlist_container(Task, node, iter.cur), sent))
 			return true;
 	return false;
+}
+
+int
+flights_lines(const Flights *flights)
+{
+	return flights->nlines;
 }
 
 int
@@ -241,30 +280,35 @@ flights_last(Flights *flights)
 char *
 flights_remove(Flights *flights, Task *task)
 {
-	Stop	   *stop = find_stop(flights, task);
 	Flight	   *flight = flight_of(flights, task);
+	Line	   *line = flight->line;
+	Stop	   *stop = flight->stop;
 
-	if (task == flights->presumed)
-		flights->presumed = NULL;
 	set_ahead(flights, task, false);
 	map_remove(flights->by_key, &flight->key);
-	pfree(flight);
 	dlist_delete(&task->node);
+	if (free_flight(flight))
+	{
+		flights->nlines--;
+		if (flights->presumed == line)
+			flights->presumed = NULL;
+	}
 	return stop ? free_stop(stop) : NULL;
 }
 
 bool
 flights_stop(Flights *flights, Task *task, const char *why, int64 until_us)
 {
+	Flight	   *flight = flight_of(flights, task);
 	Stop	   *stop;
 
-	if (find_stop(flights, task))
+	if (flight->stop != NULL)
 		return false;
 	stop = palloc(sizeof(Stop));
-	stop->task = task;
 	stop->why = pstrdup(why);
 	stop->until_us = until_us;
 	dlist_push_tail(&flights->stops, &stop->node);
+	flight->stop = stop;
 	return true;
 }
 

@@ -7,12 +7,13 @@
  * process may have been asked to stop it; then the task has a reason and a
  * time limit.  The caller keeps the tasks, but Task.node is used here.
  *
- * A worker may report which tasks it has taken up.  After its first report,
- * all other tasks in flight are ahead of the worker: their time does not run,
- * and they have not run.  If the worker has taken up no task, the oldest
- * counts as taken up, so that a worker that hangs at a line cannot keep its
- * task for ever.  If a worker sends no such reports, each task counts as taken
- * up when it was given.
+ * A line has one task, or a batch.  A worker may report which tasks it has taken
+ * up; with one task it takes up the whole line, so all tasks of a batch have the
+ * same time.  After its first report, the tasks of all other lines are ahead of
+ * the worker: their time does not run, and they have not run.  If the worker has
+ * taken up no task, the oldest line counts as taken up, so that a worker that
+ * hangs at a line cannot keep its tasks for ever.  If a worker sends no such
+ * reports, each task counts as taken up when it was given.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,16 +27,22 @@ typedef struct Flights Flights;
 extern Flights *flights_new(void);
 extern void flights_free(Flights *flights);
 
-/* begins, ends: positions of the task's line in the input of the process. */
-extern void flights_add(Flights *flights, Task *task, int64 begins, int64 ends,
-						int64 now_us);
+/*
+ * Takes the tasks of one line out of the list, at least one.  begins, ends: positions
+ * of the line in the input of the process.
+ */
+extern void flights_add(Flights *flights, dlist_head *tasks, int64 begins,
+						int64 ends, int64 now_us);
 extern int	flights_count(const Flights *flights);
+
+/* The number of lines with tasks in flight. */
+extern int	flights_lines(const Flights *flights);
 
 /* NULL: no such task in flight, or another version of it. */
 extern Task *flights_find(const Flights *flights, const char *id,
 						  int64 version);
 
-/* The worker reported that it has taken up the task. */
+/* The worker reported that it has taken up the task, and with it the whole line. */
 extern void flights_take_up(Flights *flights, Task *task, int64 now_us);
 
 /* Call it after a task was removed while the worker goes on. */

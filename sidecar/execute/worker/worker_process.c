@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "execute/worker/conduct.h"
 #include "execute/worker/flights.h"
+#include "execute/worker/given_line.h"
 #include "execute/worker/worker_process.h"
 #include "helper/resident.h"
 #include "node/task_clock.h"
@@ -97,7 +98,7 @@ bool
 worker_process_has_room(const WorkerProcess *process)
 {
 	return is_running(process) && !resident_is_to_end(process->resident) &&
-		worker_process_load(process) < process->setup->config->prefetch &&
+		flights_lines(process->flights) < process->setup->config->prefetch &&
 		lines_unwritten(process->input) < UNWRITTEN_MAX;
 }
 
@@ -108,17 +109,22 @@ worker_process_load(const WorkerProcess *process)
 }
 
 void
-worker_process_give(WorkerProcess *process, Task *task, int64 incarnation)
+worker_process_give(WorkerProcess *process, dlist_head *waiting, int64 incarnation)
 {
-	const RunnerGate *gate = process->setup->gate;
+	const WorkerSetup *setup = process->setup;
 	int64		begins = lines_position(process->input);
+	dlist_head	tasks;
+	dlist_iter	iter;
 
 	if (worker_process_load(process) == 0)
-		resident_keep_words(process->resident, Min(process->setup->config->max_output, WORDS_MAX));
-	task->run = process;
+		resident_keep_words(process->resident, Min(setup->config->max_output, WORDS_MAX));
 	process->given_under = incarnation;
-	worker_input_add_task(&process->input->bytes, task, gate->until_us(gate->arg));
-	flights_add(process->flights, task, begins, lines_position(process->input), now(process));
+	dlist_init(&tasks);
+	given_line_make(&process->input->bytes, setup->config, waiting, &tasks, setup->gate->until_us(setup->gate->arg));
+	dlist_foreach(iter, &tasks)
+		dlist_container(Task, node, iter.cur)->run = process;
+	flights_add(process->flights, &tasks, begins, lines_position(process->input), now(process));
+	metrics_handler(setup->metrics, setup->config->index, HANDLER_LINES);
 }
 
 void
@@ -232,9 +238,9 @@ finish(WorkerProcess *process, Task *task, const WorkerReply *reply)
 
 /* From a process that is being ended, only reports of tasks taken up still count. */
 static void
-take_reply(WorkerProcess *process, const WorkerReply *reply)
+take_reply(WorkerProcess *process, const WorkerReply *reply, const WorkerTask *whose)
 {
-	Task	   *task = flights_find(process->flights, reply->id, reply->version);
+	Task	   *task = flights_find(process->flights, whose->id, whose->version);
 	bool		is_up = worker_process_is_up(process);
 
 	if (task != NULL)
@@ -250,10 +256,20 @@ take_reply(WorkerProcess *process, const WorkerReply *reply)
 }
 
 static void
+take_replies(WorkerProcess *process, const WorkerReply *reply)
+{
+	if (reply->many == NULL)
+		take_reply(process, reply, &reply->one);
+	else
+		for (int i = 0; i < reply->nmany; i++)
+			take_reply(process, reply, &reply->many[i]);
+}
+
+static void
 take_word(WorkerProcess *process, const WorkerReply *reply)
 {
 	if (reply->word == WORKER_RESULT || reply->word == WORKER_STARTED || reply->word == WORKER_PROGRESS)
-		take_reply(process, reply);
+		take_replies(process, reply);
 	else if (!worker_process_is_up(process))
 		return;
 	else if (reply->word == WORKER_READY)

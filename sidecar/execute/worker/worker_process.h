@@ -3,7 +3,7 @@
  * worker_process.h
  *		One long-lived process of a worker handler, and its tasks in flight.
  *
- *		from: execute_worker.c		to: resident.h, flights.h, conduct.h, worker_input.h, worker_protocol.h
+ *		from: execute_worker.c		to: resident.h, flights.h, given_line.h, conduct.h, worker_input.h, worker_protocol.h
  *
  * The process is a resident: resident.h has its states, its start and its end.  It
  * gets its hello alone.  Tasks follow when it runs, so a program that is missing or
@@ -56,17 +56,18 @@ extern void worker_process_dismiss(WorkerProcess *process);
 extern void worker_process_free(WorkerProcess *process, int patience_ms);
 
 /*
- * Whether a task can be given now: fewer than config->prefetch are in flight, and not
- * too many bytes wait to be written.
+ * Whether a line can be given now: fewer than config->prefetch have tasks in flight, and
+ * not too many bytes wait to be written.
  */
 extern bool worker_process_has_room(const WorkerProcess *process);
 extern int	worker_process_load(const WorkerProcess *process);
 
 /*
- * Gives the process a task that may start under this incarnation; there must
- * be room.  Sets task->run to the process.
+ * Gives the process a line of waiting tasks, which may start under this incarnation;
+ * there must be room, and a task.  Takes them from the list, and sets task->run to the
+ * process.
  */
-extern void worker_process_give(WorkerProcess *process, Task *task,
+extern void worker_process_give(WorkerProcess *process, dlist_head *waiting,
 								int64 incarnation);
 
 /*

@@ -55,6 +55,18 @@ test_python(void **state)
 	assert_works();
 }
 
+/* Each line is a list, of which the example makes one answer. */
+static void
+test_python_batch(void **state)
+{
+	fixture.config.batch = 30;
+	open_worker(project_file("examples/batch.py"));
+	for (int i = 0; i < 200; i++)
+		start_task("{\"tasks\": [1.10, \"\\n\"]}");
+	wait_for_all();
+	assert_int_equal(fixture.done, 200);
+}
+
 static void
 test_node(void **state)
 {
@@ -162,6 +174,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_shell),
 		TEST(test_python),
+		TEST(test_python_batch),
 		TEST(test_node),
 		TEST(test_python_that_fails),
 		TEST(test_node_that_fails),

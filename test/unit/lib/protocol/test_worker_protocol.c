@@ -149,8 +149,8 @@ assert_faulty(const char *line, TaskResult result, const char *expected)
 	WorkerReply reply = decode(line);
 	char	   *start = psprintf("reply is not as it should be: %s: \"", expected);
 
-	assert_string_equal(reply.id, ID);
-	assert_int_equal(reply.version, 3);
+	assert_string_equal(reply.one.id, ID);
+	assert_int_equal(reply.one.version, 3);
 	assert_int_equal(reply.word, WORKER_RESULT);
 	assert_int_equal(reply.result, result);
 	if (strncmp(reply.message, start, strlen(start)) != 0)
@@ -164,8 +164,8 @@ assert_done(const char *line)
 {
 	WorkerReply reply = decode(line);
 
-	assert_string_equal(reply.id, ID);
-	assert_int_equal(reply.version, 3);
+	assert_string_equal(reply.one.id, ID);
+	assert_int_equal(reply.one.version, 3);
 	assert_int_equal(reply.result, TASK_DONE);
 	assert_int_equal(reply.delay_us, TASK_DELAY_BY_POLICY);
 	assert_true(reply.at_us == WORKER_NO_TIME);
@@ -190,8 +190,8 @@ assert_says(const char *line, WorkerWord expected)
 {
 	WorkerReply reply = decode(line);
 
-	assert_string_equal(reply.id, ID);
-	assert_int_equal(reply.version, 3);
+	assert_string_equal(reply.one.id, ID);
+	assert_int_equal(reply.one.version, 3);
 	assert_int_equal(reply.word, expected);
 }
 
@@ -297,7 +297,7 @@ test_decode_beyond_limits(void **state)
 	assert_done(SAID("\"a\":{\"b\":[-1e999,{\"c\":1,\"c\":12345678901234567890}]}"));
 	assert_done(SAID("\"own\":1,\"own\":2"));
 	reply = decode("{\"a\":1e999,\"id\":\"" ID "\",\"version\":9007199254740993,\"result\":\"done\"}");
-	assert_true(reply.version == INT64CONST(9007199254740993));
+	assert_true(reply.one.version == INT64CONST(9007199254740993));
 }
 
 static void
@@ -464,8 +464,8 @@ test_decode_long(void **state)
 	WorkerReply reply;
 
 	assert_true(worker_protocol_decode_long("{\"id\":\"" ID "\",\"version\":3,\"result\":\"done\",\"add\":[\"xxx", &reply));
-	assert_string_equal(reply.id, ID);
-	assert_int_equal(reply.version, 3);
+	assert_string_equal(reply.one.id, ID);
+	assert_int_equal(reply.one.version, 3);
 	assert_int_equal(reply.result, TASK_ERROR);
 	assert_non_null(strstr(reply.message, "it is longer than 1 MB"));
 	worker_protocol_clear(&reply);
