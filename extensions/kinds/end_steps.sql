@@ -234,8 +234,9 @@ DECLARE
 	until timestamptz := 'infinity';		-- the first one has waited for no other, however slow the machine is
 	task twtasks.ended_task;
 BEGIN
-	PERFORM FROM unnest(ended) e JOIN twtasks.outcome o ON o.task = e.id
-	ORDER BY o.kind, o.identifier FOR UPDATE OF o;
+	-- A join lets a planner without statistics read all undecided identifiers.
+	PERFORM FROM twtasks.outcome o WHERE o.task = ANY (ARRAY(SELECT e.id FROM unnest(ended) e))
+	ORDER BY o.kind, o.identifier FOR UPDATE;
 	FOREACH task IN ARRAY ended LOOP
 		PERFORM twtasks_internal.end_step(task, until);
 		until := half;
