@@ -153,8 +153,8 @@ END $$;
  * Errors
  *		42501		as check_keeper()
  *
- * Locks		twtasks.message_offset against other new partitions if the partition is
- *				new, until the end of the transaction: two roles do not both come first
+ * Locks		twtasks.message_offset against other new listeners if the listener is new,
+ *				until the end of the transaction: two roles do not both come first
  */
 CREATE FUNCTION twtasks_internal.check_newcomer(listener text, topic text, partition integer)
 RETURNS void
@@ -170,7 +170,9 @@ BEGIN
 				 AND o.partition = check_newcomer.partition) THEN
 		RETURN;
 	END IF;
-	LOCK TABLE twtasks.message_offset IN SHARE UPDATE EXCLUSIVE MODE;
+	IF NOT EXISTS (SELECT FROM twtasks.message_offset o WHERE o.listener = check_newcomer.listener) THEN
+		LOCK TABLE twtasks.message_offset IN SHARE UPDATE EXCLUSIVE MODE;
+	END IF;
 	SELECT o.role INTO keeper FROM twtasks.message_offset o
 	WHERE o.listener = check_newcomer.listener
 	ORDER BY pg_has_role(caller, to_regrole(quote_ident(o.role)), 'MEMBER') IS TRUE DESC
@@ -313,7 +315,7 @@ END $$;
  *
  * Writes		twtasks.message_offset, twtasks.task, twtasks.unique_key
  * Locks		row lock of the partition, until the end of the transaction; for a new
- *				partition, twtasks.message_offset against other new partitions too
+ *				listener, twtasks.message_offset against other new listeners too
  * Wakes		as add_tasks(twtasks.new_task[])
  * Example		SELECT twtasks.take_messages('billing', 'invoices', 0, 17, 18, ARRAY[twtasks.new_task('BILL', '{"no": 4}', key => 'invoices-0-17')]);
  */

@@ -8,11 +8,9 @@ BEGIN
 			USING ERRCODE = 'undefined_function',
 				HINT = format('It must be %s() returns bigint, with its schema in the name.', name);
 	END IF;
-	IF NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = duty AND (pg_get_userbyid(p.proowner) = current_user OR p.prosecdef)) THEN
-		RAISE EXCEPTION 'duty "%" has another owner', name
-			USING ERRCODE = 'insufficient_privilege',
-				DETAIL = 'Without our library it would run with the rights of our owner.',
-				HINT = format('ALTER FUNCTION %s SECURITY DEFINER, or OWNER TO %I.', duty, current_user);
+	-- A function of another role does not run with our rights.
+	IF NOT twtasks_internal.is_own_function(duty) THEN
+		RETURN twtasks_internal.call_brought_duty(name);
 	END IF;
 	EXECUTE format('SELECT %s()', duty::regproc) INTO answer;
 	RETURN answer;

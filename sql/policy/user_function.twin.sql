@@ -34,7 +34,7 @@ END $$;
  * Parameters
  *		purpose			what a function is named for, in messages
  *		result			type of the result
- *		args			types of the arguments
+ *		args			types of the arguments; may be empty
  */
 CREATE FUNCTION twtasks_internal.make_call(name text, purpose text, result text, VARIADIC args text[])
 RETURNS void
@@ -42,13 +42,13 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $make$
 DECLARE
-	arguments CONSTANT text := (SELECT string_agg(format('a%s %s', u.n, u.type), ', ') FROM unnest(args) WITH ORDINALITY u(type, n));
-	places CONSTANT text := (SELECT string_agg(format('$%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
-	names CONSTANT text := (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
+	arguments CONSTANT text := (SELECT concat_ws(', ', 'function text', string_agg(format('a%s %s', u.n, u.type), ', ')) FROM unnest(args) WITH ORDINALITY u(type, n));
+	places CONSTANT text := (SELECT coalesce(string_agg(format('$%s', n), ', '), '') FROM generate_series(1, cardinality(args)) n);
+	names CONSTANT text := (SELECT 'USING ' || string_agg(format('a%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
 	not_void CONSTANT boolean := result <> 'void';		-- an array keeps a row that is null apart from one of nulls
 BEGIN
 	EXECUTE format($declaration$
-		CREATE OR REPLACE FUNCTION twtasks_internal.%I(function text, %s)
+		CREATE OR REPLACE FUNCTION twtasks_internal.%I(%s)
 		RETURNS %s
 		LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 		SET search_path = pg_catalog, pg_temp
@@ -57,7 +57,7 @@ BEGIN
 			answers %s[];
 		BEGIN
 			PERFORM twtasks_internal.check_callable(twtasks_internal.require_function(function, %L, %L, %L));
-			EXECUTE format(%L, function) %s USING %s;
+			EXECUTE format(%L, function) %s %s;
 			PERFORM twtasks_internal.check_calls();
 			%s
 		END $body$ $declaration$, name, arguments, result, CASE WHEN not_void THEN result ELSE 'text' END, purpose, args::regtype[], result::regtype,
@@ -221,7 +221,7 @@ DECLARE
 	owner CONSTANT name := twtasks_internal.owner();
 	names CONSTANT name[] := '{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred,
 				call_for_identifier,call_for_still_needed,call_for_on_expiry,call_for_retry_function,call_for_on_fault,call_for_on_uncertain,
-				call_for_event_function,call_for_read_model,call_for_contract}';
+				call_for_event_function,call_for_read_model,call_for_contract,call_brought_duty,call_brought_late}';
 BEGIN
 	IF (SELECT count(*) FILTER (WHERE p.prosecdef AND NOT p.proisstrict AND p.provolatile = 'v' AND p.prosupport = 0
 				AND p.proconfig = '{"search_path=pg_catalog, pg_temp"}'
@@ -324,6 +324,8 @@ SELECT twtasks_internal.make_call('call_for_on_uncertain', 'on_uncertain', 'json
 SELECT twtasks_internal.make_call('call_for_event_function', 'event_function', 'jsonb', 'jsonb', 'text', 'jsonb');
 SELECT twtasks_internal.make_call('call_for_read_model', 'read_model', 'jsonb', 'jsonb');
 SELECT twtasks_internal.make_call('call_for_contract', 'contract', 'boolean', 'jsonb');
+SELECT twtasks_internal.make_call('call_brought_duty', 'a duty', 'bigint', VARIADIC '{}');
+SELECT twtasks_internal.make_call('call_brought_late', 'late results', 'void', 'twtasks.late_result[]');
 SET ROLE twtasks_owner;
 REVOKE EXECUTE ON FUNCTION twtasks_internal.make_call FROM twtasks_caller;
 REVOKE CREATE ON SCHEMA twtasks_internal FROM twtasks_caller;

@@ -286,7 +286,8 @@ $$;
  * twtasks_internal.find_incidents(moment)
  *
  *		All that is wrong now.  Reads what the leader has just counted, and
- *		twtasks.warnings.
+ *		twtasks.warnings.  It returns, of each kind, all that is open, and the 200 with the
+ *		highest count: note_incidents() keeps no more.
  *
  * Returns
  *		key, kind, object	see twtasks.incident
@@ -301,12 +302,16 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE ROWS 20
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-	SELECT 'warning/' || w.kind || '/' || w.object, w.* FROM twtasks_internal.warned_incidents() w
-	UNION ALL
-	SELECT f.kind || '/' || f.object, f.*
-	FROM (SELECT c.* FROM twtasks_internal.counted_incidents(moment) c
-		  UNION ALL
-		  SELECT s.* FROM twtasks_internal.still_incidents(moment) s
-		  UNION ALL
-		  SELECT n.* FROM twtasks_internal.named_incidents(moment) n) f
+	SELECT p.key, p.kind, p.object, p.count, p.summary, p.detail, p.hint
+	FROM (SELECT f.*, o.key IS NOT NULL AS is_open, row_number() OVER (PARTITION BY f.kind ORDER BY f.count DESC, f.object) AS place
+		  FROM (SELECT 'warning/' || w.kind || '/' || w.object AS key, w.* FROM twtasks_internal.warned_incidents() w
+				UNION ALL
+				SELECT e.kind || '/' || e.object, e.*
+				FROM (SELECT c.* FROM twtasks_internal.counted_incidents(moment) c
+					  UNION ALL
+					  SELECT s.* FROM twtasks_internal.still_incidents(moment) s
+					  UNION ALL
+					  SELECT n.* FROM twtasks_internal.named_incidents(moment) n) e) f
+		  LEFT JOIN twtasks.incident o ON o.key = f.key AND o.resolved IS NULL) p
+	WHERE p.place <= 200 OR p.is_open
 $$;

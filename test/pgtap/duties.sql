@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(12);
+SELECT plan(13);
 
 SELECT is(twtasks_internal.run_duties(), NULL, 'without a duty there is nothing to call');
 
@@ -21,6 +21,9 @@ BEGIN
 	EXECUTE format('ALTER FUNCTION twtasks_internal.%I() OWNER TO regress_duty', name);
 	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I() FROM PUBLIC', name);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I() TO twtasks_owner', name);
+	IF to_regrole('twtasks_caller') IS NOT NULL THEN		-- the SQL edition has it
+		EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I() TO twtasks_caller', name);
+	END IF;
 END $$;
 GRANT CREATE ON SCHEMA twtasks_internal TO regress_duty;
 
@@ -29,6 +32,15 @@ SET ROLE twtasks_worker;
 SELECT is(twtasks_internal.run_duties(), 5000::bigint, 'a duty says when it wants the next call');
 RESET ROLE;
 SELECT is((SELECT array_agg(as_role) FROM called), '{regress_duty}'::name[], 'a duty runs as its owner');
+
+-- The library runs it as its owner, and the SQL edition refuses it.
+SELECT pg_temp.make_duty('duty_invoker', 'BEGIN INSERT INTO called VALUES (''invoker'', current_user); RETURN NULL; END');
+ALTER FUNCTION twtasks_internal.duty_invoker SECURITY INVOKER;
+SET client_min_messages = error;
+SELECT twtasks_internal.run_duties() \gset ignored_
+RESET client_min_messages;
+SELECT is((SELECT count(*) FROM called WHERE as_role <> 'regress_duty'), 0::bigint, 'no duty of another role runs as the owner of twtasks');
+DROP FUNCTION twtasks_internal.duty_invoker;
 
 SELECT pg_temp.make_duty('duty_c', 'BEGIN INSERT INTO called VALUES (''c'', current_user); RETURN NULL; END');
 SELECT is(twtasks_internal.run_duties(), 5000::bigint, 'a duty may leave the time to others');

@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/incidents.sql
 UPDATE twtasks.node SET buckets = '{default}';
-SELECT plan(42);
+SELECT plan(44);
 
 CREATE FUNCTION pg_temp.put(n integer, status twtasks.task_status, type text, age interval DEFAULT '0') RETURNS void
 LANGUAGE sql
@@ -136,6 +136,15 @@ SELECT is((SELECT string_agg(key, ', ' ORDER BY key) FROM twtasks.incidents WHER
 -- A kind has a bound.
 SELECT twtasks_internal.note_incidents((SELECT jsonb_agg(jsonb_build_object('key', 'old/' || n, 'kind', 'old', 'object', n::text, 'count', n, 'summary', 'x')) FROM generate_series(1, 201) n), '{old}', twtasks.clock()) \g /dev/null
 SELECT is((SELECT concat_ws(' ', count(*), min(count)) FROM twtasks.incident WHERE kind = 'old' AND resolved IS NULL), '200 2', 'a kind has at most 200, with the highest counts');
+
+-- The search has the same one, and names all that is open.
+INSERT INTO twtasks.monitor_type (at, bucket, type, status, tasks, capped, oldest, retrying)
+SELECT twtasks.clock(), 'b', 'T' || n, 'ERROR', n, false, twtasks.clock(), 0 FROM generate_series(1, 300) n;
+SELECT is((SELECT concat_ws(' ', count(*), min(count)) FROM twtasks_internal.find_incidents(twtasks.clock()) WHERE kind = 'error' AND object ^@ 'T'), '200 101',
+	'of a kind 200 are found, with the highest counts');
+INSERT INTO twtasks.incident (key, kind, object, severity, opened, refreshed, count, summary, is_damped)
+VALUES ('error/T1', 'error', 'T1', 'ticket', twtasks.clock(), twtasks.clock(), 1, 'x', false);
+SELECT is((SELECT count(*) FROM twtasks_internal.find_incidents(twtasks.clock()) WHERE key = 'error/T1'), 1::bigint, '... and one that is open is, with any count');
 
 SELECT * FROM finish();
 ROLLBACK;

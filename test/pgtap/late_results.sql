@@ -21,6 +21,9 @@ BEGIN
 	EXECUTE format('ALTER FUNCTION twtasks_internal.%I OWNER TO regress_late', name);
 	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I FROM PUBLIC', name);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO twtasks_owner', name);
+	IF to_regrole('twtasks_caller') IS NOT NULL THEN		-- the SQL edition has it
+		EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO twtasks_caller', name);
+	END IF;
 END $$;
 CREATE FUNCTION pg_temp.heard() RETURNS text LANGUAGE sql
 AS $$ SELECT string_agg(format('%s %s %s', right(id::text, 2), version, result), ', ' ORDER BY place) FROM heard $$;
