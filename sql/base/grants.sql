@@ -39,7 +39,7 @@ GRANT EXECUTE ON FUNCTION twtasks.finish_task TO twtasks_worker, twtasks_web;
 GRANT EXECUTE ON FUNCTION twtasks.set_outcome TO twtasks_producer, twtasks_worker;
 
 -- Views call these with the rights of the role that reads.
-GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_testing
+GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_testing, twtasks_internal.recorded_addresses
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT EXECUTE ON FUNCTION twtasks.why, twtasks.what_if_limit TO twtasks_worker, twtasks_operator, twtasks_viewer;
@@ -62,7 +62,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT EXECUTE ON FUNCTION
 	twtasks.resume_task, twtasks.reschedule_task, twtasks.prioritize_task, twtasks.cancel_task, twtasks.fail_task, twtasks.confirm_task,
 	twtasks.hold_task, twtasks.release_task, twtasks.request_cancel, twtasks.reopen_task,
-	twtasks.change_tasks, twtasks.adopt, twtasks.reset_listener,
+	twtasks.change_tasks, twtasks.adopt, twtasks.forget_address, twtasks.reset_listener,
 	twtasks.configure_type, twtasks.unset_type_options, twtasks.drop_type_policy,
 	twtasks.configure_bucket, twtasks.unset_bucket_options, twtasks.drop_bucket,
 	twtasks.pause_type, twtasks.resume_type, twtasks.pause_bucket, twtasks.resume_bucket,
@@ -83,7 +83,7 @@ GRANT EXECUTE ON FUNCTION twtasks.metrics TO twtasks_worker, twtasks_operator, t
 GRANT EXECUTE ON FUNCTION twtasks.metrics_text TO twtasks_web, twtasks_worker, twtasks_operator, twtasks_viewer;
 
 GRANT SELECT ON twtasks.tasks, twtasks.task_attempts, twtasks.unknown_outcomes, twtasks.error_tasks, twtasks.stuck_tasks, twtasks.stats,
-	twtasks.monitor, twtasks.monitor_type, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.warnings,
+	twtasks.monitor, twtasks.monitor_type, twtasks.nodes, twtasks.transition, twtasks.adoption_state, twtasks.addresses, twtasks.warnings,
 	twtasks.type_policies, twtasks.buckets, twtasks.paused, twtasks.allowed_types, twtasks.limits, twtasks.schedules,
 	twtasks.schedule_runs, twtasks.cancel_requests, twtasks.listeners, twtasks.progress
 	TO twtasks_worker, twtasks_operator, twtasks_viewer;

@@ -113,7 +113,9 @@ AS $$
 	-- A copy has all that the original's rows say.  So only a sidecar that works here
 	-- shows that this is no copy, and not in another environment than the recorded one.
 	SELECT coalesce(twtasks_internal.adoption_fault(),
-		CASE WHEN NOT twtasks_internal.works_here() THEN 'no sidecar works here that came by a recorded address' END,
+		CASE WHEN NOT twtasks_internal.works_here() THEN
+			CASE WHEN EXISTS (SELECT FROM twtasks_internal.address) THEN 'no sidecar works here that came by a recorded address'
+				 ELSE 'no sidecar has told its address yet, so this may be a copy' END END,
 		(SELECT format('its environment was "%s"', a.environment) FROM twtasks.adoption a
 		 WHERE a.ended IS NULL AND copy_fault.hold IS DISTINCT FROM false
 		   AND a.environment IS NOT NULL AND a.environment IS DISTINCT FROM copy_fault.environment))

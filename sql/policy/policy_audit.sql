@@ -2,8 +2,8 @@ CREATE TABLE twtasks.policy_audit (
 	id				bigint GENERATED ALWAYS AS IDENTITY,	-- Ascends with the changes of one object
 	at				timestamptz NOT NULL,					-- Time of the change
 	actor			text NOT NULL,							-- The role that logged in
-	kind			text NOT NULL,							-- type, bucket, limit, pause, allowed, payload, listener, incident, silence
-	name			text COLLATE "C" NOT NULL,				-- The pattern, the bucket, the listener with topic and partition, the key of the incident, or kind and pattern of the silence
+	kind			text NOT NULL,							-- type, bucket, limit, pause, allowed, payload, listener, address, incident, silence
+	name			text COLLATE "C" NOT NULL,				-- The pattern, the bucket, the listener with topic and partition, the key of the incident, the address, or kind and pattern of the silence
 	before			jsonb,									-- Settings before; NULL: it did not exist
 	after			jsonb,									-- Settings now; NULL: it was removed
 	on_behalf_of	text DEFAULT twtasks_internal.on_behalf_of(),	-- The person for whom twtasks-web acted; NULL: the actor acted
@@ -11,7 +11,7 @@ CREATE TABLE twtasks.policy_audit (
 	CONSTRAINT policy_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX policy_audit_name ON twtasks.policy_audit (name);
-COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits, pauses, allowed types, readers of payloads and offsets of listeners; acknowledged incidents and silences';
+COMMENT ON TABLE twtasks.policy_audit IS 'Changes of policies, buckets, limits, pauses, allowed types, readers of payloads, offsets of listeners and addresses; acknowledged incidents and silences';
 
 SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit', '');
 SELECT pg_catalog.pg_extension_config_dump('twtasks.policy_audit_id_seq', '');

@@ -129,6 +129,7 @@ INSERT INTO call (function, call, answer) VALUES
 	('take_corrupted', $$twtasks.take_corrupted('l', 'topic', 0, ROW('topic', 0, 6, now(), decode('5c', 'hex'), NULL, '{}')::twtasks.message, '22P02', 'bad')$$, '7'),
 	('take_corrupted', $$(SELECT context ->> 'key' = chr(92) || 'x5c' FROM twtasks.task WHERE type = 'CORRUPTED_KAFKA_MESSAGE')$$, 'true'),
 	('stop_partition', $$twtasks.stop_partition('l', 'topic', 0, 7, 0, 'gone')$$, 'gone'),
+	('forget_address', $$twtasks.forget_address('c:\\new', 'c:\\new')$$, 'false'),
 	('reset_listener', $$twtasks.reset_listener('l', 'topic', 0, 3)$$, '7'),
 	-- events and kinds
 	('configure_stream', $$twtasks.configure_stream('s', 'S', batch => 2)$$, ''),

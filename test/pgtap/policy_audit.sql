@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(40);
+SELECT plan(42);
 TRUNCATE twtasks.policy_audit;
 CREATE ROLE regress_operator IN ROLE twtasks_operator;
 CREATE ROLE regress_alice;
@@ -109,6 +109,9 @@ SET SESSION AUTHORIZATION twtasks_owner;
 INSERT INTO twtasks.pause VALUES ('type', 'Z', '2000-01-01', 'me');
 RESET SESSION AUTHORIZATION;
 SELECT is((SELECT count(*) FROM twtasks.policy_audit WHERE name = 'Z'), 0::bigint, 'an insert by the owner of the table, as of a restore, leaves no row');
+SELECT is(concat_ws(' ', twtasks.forget_address('nowhere:5432/app'), (SELECT count(*) FROM twtasks.policy_audit WHERE kind = 'address'), (SELECT count(*) FROM twtasks.addresses)),
+	'f 0 0', 'an address that is not recorded leaves no row');
+SELECT throws_ok('SELECT twtasks.forget_address(NULL)', '22004', 'address must not be null', 'no address is refused');
 SET LOCAL ROLE twtasks_viewer;
 SELECT is((SELECT count(*) > 30 FROM twtasks.policy_audit), true, 'a viewer may read the audit');
 RESET ROLE;

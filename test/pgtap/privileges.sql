@@ -46,15 +46,15 @@ UNION ALL
 SELECT f, '{operator}'::text[] FROM unnest('{resume_task,reschedule_task,prioritize_task,cancel_task,fail_task,confirm_task,hold_task,release_task,
 	configure_type,unset_type_options,drop_type_policy,configure_bucket,unset_bucket_options,drop_bucket,pause_type,resume_type,pause_bucket,resume_bucket,
 	schedule,configure_schedule,unschedule,pause_schedule,resume_schedule,run_schedule_now,request_cancel,reopen_task,
-	change_tasks,adopt,configure_limit,drop_limit,reset_listener,lock_setting}'::text[]) f
+	change_tasks,adopt,forget_address,configure_limit,drop_limit,reset_listener,lock_setting}'::text[]) f
 UNION ALL
 SELECT f, '{tester}'::text[] FROM unnest('{run_inline,set_clock,advance_clock,reset_tasks,wait_for_task,wait_until_idle}'::text[]) f
 UNION ALL
-SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,list_unknown,error_groups,type_loads,recent_minutes,adoption_fault,is_testing}'::text[]) f
+SELECT f, '{worker,operator,viewer}'::text[] FROM unnest('{policy_of,limit_name,count_tasks,find_stuck,blockers,id_of,list_tasks,list_unknown,error_groups,type_loads,recent_minutes,adoption_fault,is_testing,recorded_addresses}'::text[]) f
 UNION ALL
 SELECT f, '{}'::text[] FROM unnest('{begin_import,check_task,compare_import,digest,end_import,import_task,import_tasks,imported_context,imported_row,imported_status,imported_tasks,is_same_task,read_imported,store_imported,begin_history,make_partition,make_part,history_parts,end_of_part,add_to_history,add_occurrence,add_task_as,add_given_tasks,allow_type,disallow_type,apply_stuck_rule,audit_policy,audit_schedule,change_finished,change_task,check_schedule,clean_default,clean_older,check_outcome,may_still_run,cancel_now,end_now,end_tasks,free_old_keys,cron_last,changeable,check_change,check_priority,check_filter,
 	check_testing,check_waiting,claim_again,cut_message,describe_schedule,do_duties,end_by_hand,facts,find_gone_nodes,find_tasks,
-	finished_facts,renew_marker,make_marker,write_adoption,address_fault,note_addresses,copy_fault,forget_progress,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,prioritize_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,lock_settings,own_place,
+	finished_facts,renew_marker,make_marker,write_adoption,address_fault,note_addresses,copy_fault,forget_progress,hold_copied,lock_unless_busy,make_live_again,may_change,move_by_hand,prioritize_by_hand,next_inline,new_incarnation,forget_runs,node_lock,only_in,overdue_at,lock_settings,own_place,remove_address,
 	queue_trigger,run_schedule,retry_inline,session_holds,session_is_idle,set_schedule_paused,start_schedule,table_changed,try_to_lead,watch_session,
 	check_bucket,check_duration,check_may_name,check_pattern,config_changed,fits,clock_ahead,keep_finished,queue_time,cancel_orphans,write_audit,
 	ask_stuck,ask_duties,pause,resume,check_library,call_stuck,call_duty,call_late,tell_late,call_function,check_allowed,check_function,check_number,check_retry,check_retry_stage,parse_duration,retry_delay,type_options,
@@ -88,7 +88,7 @@ SELECT f, '{}'::text[] FROM unnest('{known_metrics,metrics_of_tasks,metrics_of_s
 CREATE TEMPORARY TABLE readers (relation text PRIMARY KEY, roles text[]);
 INSERT INTO readers
 SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{allowed_types,tasks,task_attempts,unknown_outcomes,error_tasks,stuck_tasks,stats,nodes,transition,type_policies,buckets,paused,schedules,schedule_runs,cancel_requests,
-	adoption_state,warnings,limits,monitor,listeners,progress}'::text[]) r
+	adoption_state,addresses,warnings,limits,monitor,listeners,progress}'::text[]) r
 UNION ALL SELECT r, '{worker,operator,viewer}'::text[] FROM unnest('{incidents,incident,incident_sent,silence}'::text[]) r
 UNION ALL SELECT 'monitor_type', '{worker,operator,viewer}'
 UNION ALL SELECT 'own_tasks', '{producer}'::text[]
@@ -178,7 +178,7 @@ SELECT skip('SQL notes no caller, and other functions run with the rights of the
 \else
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND NOT prosecdef AND prosrc NOT IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_put_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND EXISTS (SELECT FROM aclexplode(proacl) a WHERE a.grantee <> proowner) GROUP BY proname$$,
-	'{is_enabled,is_adopted,adoption_fault,is_testing,is_paused,clock,edition,queue_kind,queue_stats,take_types,late_commits,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,new_task,message,kafka_message,bytes_as_text,send_to_kafka,compare_data}'::text[], 'functions that run with the caller''s rights need none');
+	'{is_enabled,is_adopted,adoption_fault,recorded_addresses,is_testing,is_paused,clock,edition,queue_kind,queue_stats,take_types,late_commits,next_triggers,cron_next,cron_preview,limit_name,find_handler,check_handlers,new_task,message,kafka_message,bytes_as_text,send_to_kafka,compare_data}'::text[], 'functions that run with the caller''s rights need none');
 SELECT bag_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND prosrc IN ('twt_as_owner_needs_1_1', 'twt_execute_tasks_needs_1_1', 'twt_finish_tasks_needs_1_1', 'twt_add_task_needs_1_1', 'twt_put_task_needs_1_1', 'twt_add_tasks_needs_1_1', 'twt_add_tasks_of_type_needs_1_1', 'twt_add_tasks_json_needs_1_1')
 	AND NOT prosecdef AND provolatile = 'v' AND proparallel = 'u'$$, '{execute_tasks,finish_task,finish_tasks,configure_type,run_inline,take_messages,take_corrupted,begin_partition,place_partition,stop_partition,add_task,put_task,add_tasks,add_tasks,add_tasks,list_tasks,request_payload,read_payload,request_search,search_payloads}'::text[], 'the other functions note who called, and become the owner');
 \endif

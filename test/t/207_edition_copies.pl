@@ -65,8 +65,14 @@ sub adopted
 	return $server->value('SET client_min_messages = warning; SELECT held FROM twtasks.adopt(' . join(', ', @rest) . ')');
 }
 
-my $unnamed = sidecar_of($node, 'unnamed', environment => undef)->run;
+# ---- a new database ----
+
+is(would_hold($node, '\'production\''), 0, 'a new database without tasks gets an environment, and nothing is held');
 $node->add_task('LATER', run_after => '2100-01-01');
+like($node->session->query('BEGIN; SELECT twtasks.adopt(\'production\'); ROLLBACK'),
+	qr/held 1 task and paused 0 schedules\nDETAIL:  Reason: no sidecar has told its address yet, so this may be a copy\./, '... with tasks it may be a copy, so they are held');
+is(would_hold($node, '\'production\'', 'hold => false'), 0, '... unless a person says so');
+my $unnamed = sidecar_of($node, 'unnamed', environment => undef)->run;
 is(adopted($node, '\'production\''), 0, 'the environment of a running system gets a name, and no task is held');
 is($unnamed->stop, 0, 'its sidecar stops in order');
 my $sidecar = sidecar_of($node, 'first')->run;
@@ -131,7 +137,13 @@ is($renamed->stop, 0, 'it stops in order');
 
 # ---- several servers in one configuration ----
 
-is($node->value("DELETE FROM twtasks_internal.address WHERE address = '$other' RETURNING 1"), 1, 'that address is forgotten');
+my $operator = $node->session;
+$operator->query('SET ROLE twtasks_operator');
+is($operator->query('SELECT string_agg(address, \' \' ORDER BY address) FROM twtasks.addresses'), join(' ', sort $own, $other), 'an operator sees the addresses');
+is($operator->query("SELECT twtasks.forget_address('$other', 'a test'), twtasks.forget_address('$other')"), 't|f', '... and forgets one');
+is($operator->query('SELECT kind, name, reason FROM twtasks.policy_audit'), "address|$other|a test", '... which the audit keeps');
+like($operator->query("BEGIN; SELECT twtasks.forget_address('$own'); ROLLBACK"), qr/WARNING: .*no address is recorded any more.*next sidecar records/s, '... with a warning if none is left');
+$operator->close;
 my $both = sidecar_of($node, 'both',
 	postgres => 'host=' . $node->host . ",$other_host port=" . $node->port . ' dbname=postgres user=sidecar')->run;
 is($node->value($addresses), join(' ', sort $own, $other), 'a recorded address vouches for the other servers of the configuration');
