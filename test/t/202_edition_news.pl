@@ -83,6 +83,11 @@ is($node->value('SELECT count(*) FROM twtasks_internal.news'), '0', 'no row of n
 $node->value('CREATE FUNCTION adds() RETURNS void LANGUAGE plpgsql SET work_mem = \'4MB\' AS $$ BEGIN PERFORM twtasks.add_task(\'INSIDE\'); END $$');
 is(sent('BEGIN', 'SELECT adds()', add('OUTSIDE'), 'COMMIT'), 'INSIDE OUTSIDE', 'what a function with a setting adds is sent at the commit');
 is(sent('BEGIN', 'SELECT count(twtasks.add_task(\'MANY\')) FROM generate_series(1, 200)', 'COMMIT'), 'sweep', 'many tasks ask for a sweep');
+is(sent('BEGIN', add('ONE'), 'SELECT count(*) FROM twtasks.add_tasks(\'MANY\', array_fill(\'{}\'::jsonb, \'{61}\'))', 'COMMIT'), 'sweep', '... also after one that was told');
+$session->query('BEGIN');
+$session->query(add('NOW'));
+$session->query('SELECT FROM twtasks.add_task(\'DUE\', run_after => now() + interval \'1h\')');
+like($session->query('COMMIT'), qr/"default\n[0-9a-f-]{36} 0 5 0 0 NOW\n[0-9a-f-]{36} 0 5 0 [1-9][0-9]* DUE"/, 'a task that is due later tells when');
 
 # ---- locks ----
 
