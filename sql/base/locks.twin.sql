@@ -32,14 +32,17 @@ COMMENT ON TABLE twtasks_internal.session IS 'Sessions that hold locks: see lock
  */
 CREATE FUNCTION twtasks_internal.keys_of(pid integer)
 RETURNS SETOF bigint
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+BEGIN
+	-- PL/pgSQL keeps the plans of what each grab asks, here and below.
+	RETURN QUERY
 	SELECT (l.classid::bigint << 32) | l.objid::bigint FROM pg_locks l
 	WHERE l.pid = keys_of.pid AND l.locktype = 'advisory' AND l.granted AND l.mode = 'ExclusiveLock' AND l.objsubid = 1
 	  AND l.classid = x'74776e6f'::bigint::oid
-	  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-$$;
+	  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
+END $$;
 
 /*
  * twtasks_internal.holder_of(lock)
@@ -48,12 +51,14 @@ $$;
  */
 CREATE FUNCTION twtasks_internal.holder_of(lock bigint)
 RETURNS integer
-LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT s.pid FROM twtasks_internal.session s
-	WHERE s.number = lock AND s.key IN (SELECT k FROM twtasks_internal.keys_of(s.pid) k)
-$$;
+BEGIN
+	RETURN (
+		SELECT s.pid FROM twtasks_internal.session s
+		WHERE s.number = holder_of.lock AND s.key IN (SELECT k FROM twtasks_internal.keys_of(s.pid) k));
+END $$;
 
 -- twin: twt_lock_session LANGUAGE plpgsql
 DECLARE

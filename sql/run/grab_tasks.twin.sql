@@ -139,11 +139,15 @@ DECLARE
 	won bigint;
 	is_limited boolean := false;
 BEGIN
-	PERFORM twtasks_internal.check_places(places, n);
-	versions := twtasks_internal.spread(versions, n);
-	timeouts_ms := twtasks_internal.spread(timeouts_ms, n);
-	stuck := twtasks_internal.spread(stuck, n);
-	types := CASE WHEN cardinality(types) = 0 THEN types ELSE twtasks_internal.spread(types, n) END;
+	-- A call of a function takes as long as a row, and most callers give all arrays in full.
+	IF NOT (cardinality(places) IN (0, n) AND cardinality(versions) = n AND cardinality(timeouts_ms) = n AND cardinality(stuck) = n
+		AND cardinality(types) IN (0, n)) IS TRUE THEN
+		PERFORM twtasks_internal.check_places(places, n);
+		versions := twtasks_internal.spread(versions, n);
+		timeouts_ms := twtasks_internal.spread(timeouts_ms, n);
+		stuck := twtasks_internal.spread(stuck, n);
+		types := CASE WHEN cardinality(types) = 0 THEN types ELSE twtasks_internal.spread(types, n) END;
+	END IF;
 	IF array_position(stuck, NULL) IS NOT NULL THEN
 		RAISE EXCEPTION 'a stuck rule must not be null' USING ERRCODE = 'not_null_violation';
 	ELSIF 0 > ANY (timeouts_ms) THEN
@@ -161,7 +165,7 @@ BEGIN
 	END IF;
 	GET DIAGNOSTICS won = ROW_COUNT;
 	-- A crash of the server may lose this grab.  Slots must not be lost.
-	IF NOT durable AND won > 0 AND NOT is_limited AND NOT twtasks_internal.must_last(ids, incarnation, token) THEN
+	IF NOT durable AND won > 0 AND NOT is_limited AND 'retry' = ANY (stuck) AND NOT twtasks_internal.must_last(ids, incarnation, token) THEN
 		PERFORM set_config('synchronous_commit', 'off', true);
 	END IF;
 END
