@@ -336,8 +336,8 @@ static const Option worker_options[] = {
 	HANDLER_PREFETCH("1"),
 	{
 		"batch", OPTION_INTEGER, offsetof(HandlerConfig, batch),
-		.needs_restart = true, .min = 1, .max = 10000,
-		.help = "tasks in one line, as a list; default: each line is a task"
+		.fallback = "0", .needs_restart = true, .min = 0, .max = 10000,
+		.help = "most tasks in one line, as a list; 0: each line is a task"
 	},
 	HANDLER_CONCURRENCY(NULL, "; default: processes times prefetch times batch"),
 	HANDLER_GRACE,
