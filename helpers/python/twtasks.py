@@ -12,7 +12,6 @@ import types
 
 _ADD = "SELECT task_id, version, result FROM twtasks.add_tasks(%s::text::jsonb)"
 _handlers = {}
-_batches = set()  # types whose handlers get lists of tasks
 _collected = None  # in test mode: the tasks that were added
 
 
@@ -64,39 +63,12 @@ def task(type):
     return register
 
 
-def batch(type):
-    """The same for a list of tasks.  The handler returns the answers that are not "done": {task.id: Answer(...)}."""
-
-    def register(function):
-        _batches.add(type)
-        return task(type)(function)
-
-    return register
-
-
-def _name(type):
-    fitting = [name for name in _handlers if name == type or name[-1:] == "*" and type.startswith(name[:-1])]
-    return max(fitting, key=lambda name: (name == type, len(name)), default=None)
-
-
 def run(task):
     """Calls the handler of a task in this process, as a test does."""
-    name = _name(task.type)
-    if name is None:
+    fitting = [name for name in _handlers if name == task.type or name[-1:] == "*" and task.type.startswith(name[:-1])]
+    if not fitting:
         raise LookupError(f"no handler for type {task.type}")
-    if name in _batches:
-        run_batch(name, [task])
-    else:
-        _handlers[name](task)
-
-
-def run_batch(type, tasks):
-    """Calls the handler of batches, registered for this type; returns its answers by id."""
-    answers = _handlers[type](tasks) or {}
-    ids = {task.id for task in tasks}
-    if not isinstance(answers, dict) or not all(id in ids and isinstance(answers[id], Answer) for id in answers):
-        raise Answer("error", "the handler did not return answers by the ids of its tasks")
-    return answers
+    _handlers[max(fitting, key=lambda name: (name == task.type, len(name)))](task)
 
 
 @contextlib.contextmanager
@@ -110,51 +82,31 @@ def testing():
         _collected = outer
 
 
-def _members(call, *arguments):
-    """Returns the value of a call, and the members of the answer to its tasks."""
+def _outcome(given):
+    if "payload_base64" in given:
+        given["payload"] = base64.b64decode(given["payload_base64"])
     try:
-        return call(*arguments), {"result": "done"}
+        run(types.SimpleNamespace(**given))
     except Answer as answer:
-        return None, answer.members
+        return answer.members
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit() too
-        text = f"{type(error).__name__}: {error!s:.999}\n{traceback.format_exc()[-3000:]}"
-        return None, {"result": "retry", "message": text}
-
-
-def _outcomes(line):
-    """Runs the tasks of a line.  Yields lists of tasks, each with the members of their answer."""
-    groups = {}
-    for given in line:
-        if "payload_base64" in given:
-            given["payload"] = base64.b64decode(given["payload_base64"])
-        name = _name(given["type"])
-        one = given["id"], given["version"]
-        groups.setdefault(name if name in _batches else one, []).append(types.SimpleNamespace(**given))
-    for name, tasks in groups.items():
-        if name not in _batches:
-            yield tasks, _members(run, tasks[0])[1]
-            continue
-        answers, members = _members(run_batch, name, tasks)
-        for id, answer in (answers or {}).items():
-            yield [task for task in tasks if task.id == id], answer.members
-        yield [task for task in tasks if task.id not in (answers or {})], members
+        return dict(result="retry", message=f"{type(error).__name__}: {error!s:.999}\n{traceback.format_exc()[-3000:]}")
+    return {"result": "done"}
 
 
 def work(load=lambda: None):
-    """Calls load(), then runs one task or batch after the other until its input ends, or after TERM until it has ended."""
-    source, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    """Calls load(), then runs one task after the other until its input ends, or after TERM until the task has ended."""
+    tasks, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # print() goes to stderr, and so to the log
     sys.stdout.reconfigure(line_buffering=True)  # while the task runs
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # so that a child reads no tasks
     load()
     is_told_to_end = []
 
-    def answer(tasks, **members):
-        whose = {"ids": [task.id for task in tasks], "versions": [task.version for task in tasks]}
-        if len(tasks) == 1:
-            whose = {"id": tasks[0].id, "version": tasks[0].version}
+    def answer(given, **members):
+        whose = {"id": given["id"], "version": given["version"]}
         try:
             text = json.dumps({**whose, **members}, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:  # the work is done: nothing may run it again
@@ -163,15 +115,13 @@ def work(load=lambda: None):
 
     def on_term(*_):
         is_told_to_end.append(True)
-        os.set_blocking(source.fileno(), False)  # reads what is there, and waits for no more
+        os.set_blocking(tasks.fileno(), False)  # reads what is there, and waits for no more
 
     signal.signal(signal.SIGTERM, on_term)
-    for line in iter(source.readline, b""):
+    for line in iter(tasks.readline, b""):
         given = json.loads(line) if line.endswith(b"\n") else {}
-        batch = given.get("tasks") or ([given] if "id" in given else [])
-        if batch and is_told_to_end:
-            answer([types.SimpleNamespace(**task) for task in batch], result="release", retry_in=1)
-        elif batch:
-            answer([types.SimpleNamespace(**batch[0])], started=True)  # and with it the whole batch
-            for tasks, members in _outcomes(batch):
-                answer(tasks, **members)
+        if "id" in given and is_told_to_end:
+            answer(given, result="release", retry_in=1)
+        elif "id" in given:
+            answer(given, started=True)
+            answer(given, **_outcome(given))

@@ -23,7 +23,7 @@ def do_tasks(tasks):
     for task in tasks:
         note("runs", task["id"])
     while "wait" in words and not os.path.exists(DIR + "/go"):
-        time.sleep(0.05)
+        threading.Event().wait(0.05)
     if "die" in words and not os.path.exists(DIR + "/answered"):
         half = tasks[:(len(tasks) + 1) // 2]
         note("answered", *[task["id"] for task in half])
@@ -39,7 +39,7 @@ def note(name, *words):
 
 EOP
 my $example = slurp_file(TwTasks::Ledger::handler('../../examples/batch.py'));
-$example =~ s/^def do_tasks.*?(?=^def answer)/import signal, time\nDIR = "$dir"\n\n$work\n/ms or die 'the example has changed';
+$example =~ s/^def do_tasks.*?(?=^def answer)/import signal, threading\nDIR = "$dir"\n\n$work\n/ms or die 'the example has changed';
 append_to_file("$dir/worker.py", $example);
 chmod 0755, "$dir/worker.py";
 
