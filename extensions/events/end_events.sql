@@ -60,7 +60,7 @@ DECLARE
 	freed record;
 BEGIN
 	-- First all heads together.  If one of their objects is at fault, then one by one.
-	FOR is_alone IN 0 .. 1 LOOP
+	FOR attempt IN 1 .. 2 LOOP
 		BEGIN
 			SELECT array_agg(o.stream) AS streams, array_agg(o.object) AS objects, array_agg(o.done) AS done
 			INTO freed FROM (
@@ -74,10 +74,11 @@ BEGIN
 					SELECT FROM twtasks.event_object n
 					WHERE n.stream = k.stream AND n.object = k.object AND n.head = k.id FOR UPDATE) l) o;
 			-- The subtransaction that locks a row also changes it: else each row takes a MultiXact.
-			IF freed.streams IS NOT NULL AND is_alone = 0 THEN
+			IF freed.streams IS NOT NULL AND attempt = 1 THEN
 				PERFORM twtasks_internal.give_events(freed.streams, freed.objects, freed.done);
 			ELSIF freed.streams IS NOT NULL THEN
-				PERFORM twtasks_internal.give_each(freed.streams, freed.objects, freed.done, NULL);
+				PERFORM twtasks_internal.give_each(freed.streams, freed.objects, freed.done,
+					array_fill('at fault, or one of the others'::text, ARRAY[cardinality(freed.objects)]));
 			END IF;
 			RETURN;
 		EXCEPTION
@@ -85,7 +86,7 @@ BEGIN
 				PERFORM twtasks_internal.list_ends(ended);
 				RETURN;
 			WHEN OTHERS OR assert_failure THEN
-				IF is_alone = 1 THEN
+				IF attempt = 2 THEN
 					RAISE;
 				END IF;
 		END;

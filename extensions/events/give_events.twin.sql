@@ -8,6 +8,10 @@ DECLARE
 	added record;
 	given integer := 0;
 BEGIN
+	IF EXISTS (SELECT FROM unnest(streams, objects, done) w(stream, object, done) WHERE num_nulls(w.stream, w.object, w.done) > 0) THEN
+		RAISE EXCEPTION 'streams, objects and done must have as many elements, and no nulls'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
 	PERFORM twtasks_internal.keep_ids_new();
 	-- A grab may be lost in a crash.  An event that was sent must keep its id.
 	PERFORM set_config('synchronous_commit', 'on', true)

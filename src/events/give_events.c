@@ -134,10 +134,15 @@ keep_ids_new(void)
 	SPI_freetuptable(SPI_tuptable);
 }
 
-/* A grab may be lost in a crash.  An event that was sent must keep its id. */
+/*
+ * A grab may be lost in a crash.  An event that was sent must keep its id.  The setting
+ * is undone where on_end calls us, so a commit that waits for a standby is asked for as
+ * far as the caller's settings allow; the flush is not a setting.
+ */
 static void
 require_durable_commit(void)
 {
+	ForceSyncCommit();
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF ||
 		synchronous_commit == SYNCHRONOUS_COMMIT_LOCAL_FLUSH)
 		(void) set_config_option("synchronous_commit", "on", PGC_USERSET, PGC_S_SESSION,
@@ -329,6 +334,19 @@ make_head(Giving *giving, Object *object)
 }
 
 static void
+check_elements(const Elements *streams, const Elements *names, const Elements *done)
+{
+	bool		fit = streams->n == names->n && done->n == names->n;
+
+	for (int i = 0; fit && i < names->n; i++)
+		fit = !streams->nulls[i] && !names->nulls[i] && !done->nulls[i];
+	if (!fit)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("streams, objects and done must have as many elements, and no nulls")));
+}
+
+static void
 make_heads(Giving *giving, const Elements *streams, const Elements *names, const Elements *done)
 {
 	for (int i = 0; i < names->n; i++)
@@ -404,6 +422,7 @@ act_give_events(FunctionCallInfo fcinfo)
 	AddedTask  *added;
 	int			pinned;
 
+	check_elements(&streams, &names, &done);
 	store_check();				/* before we look at the timeline */
 	pinned = plan_begin();
 	keep_ids_new();

@@ -5,7 +5,7 @@
 BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/events.sql
-SELECT plan(69);
+SELECT plan(71);
 
 -- ---- streams ----
 CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ SELECT $$;
@@ -176,5 +176,9 @@ SELECT twtasks.add_event('works', 'restricted', '1') \g /dev/null
 RESET ROLE;
 SELECT twtasks_internal.start_events() \g /dev/null
 SELECT ok((SELECT head IS NOT NULL FROM twtasks.event_objects WHERE object = 'restricted'), 'a type that is restricted gets its heads');
+
+-- ---- a wrong call of the owner ----
+SELECT throws_ok($$SELECT twtasks_internal.give_events(ARRAY[NULL]::text[], '{x}', '{true}')$$, '22023', NULL, 'no stream');
+SELECT throws_ok($$SELECT twtasks_internal.give_events('{}', '{x,y}', '{true}')$$, '22023', NULL, 'too few streams');
 SELECT * FROM finish();
 ROLLBACK;

@@ -229,8 +229,8 @@ drop_shares(Listener *listener)
 /* ---- events ---- */
 
 /*
- * A group may lose us, as when its coordinator is away.  Nobody need have our shares
- * then, so we read on until they are given anew; the database keeps the offsets.
+ * A group may lose us, as when its coordinator is away.  Nobody need have our shares then,
+ * so we read on until they are given anew; the database keeps the offsets.
  */
 static void
 on_rebalance(Listener *listener, rd_kafka_event_t * event)
@@ -239,10 +239,9 @@ on_rebalance(Listener *listener, rd_kafka_event_t * event)
 	bool		is_lost = !is_given && rd_kafka_assignment_lost(kafka_handle(listener->of.kafka));
 	char	   *reason;
 
-	if (is_lost)
-		log_line(TWT_LOG_INFO, "listener", "%s: reads on without its group", listener->of.settings->name);
-	else if (!is_given)
-		log_line(TWT_LOG_INFO, "listener", "%s: gives its partitions back", listener->of.settings->name);
+	if (!is_given)
+		log_line(TWT_LOG_INFO, "listener", "%s: %s", listener->of.settings->name,
+				 is_lost ? "reads on without its group" : "gives its partitions back");
 	if (!is_lost)
 		drop_shares(listener);
 	if (is_given)
@@ -260,8 +259,7 @@ static void
 on_message(Listener *listener, rd_kafka_event_t * event)
 {
 	const		rd_kafka_message_t *message = rd_kafka_event_message_next(event);
-	Share	   *share = message == NULL || message->rkt == NULL ? NULL :
-		find_share(listener, rd_kafka_topic_name(message->rkt), message->partition);
+	Share	   *share = message == NULL || message->rkt == NULL ? NULL : find_share(listener, rd_kafka_topic_name(message->rkt), message->partition);
 
 	if (share == NULL)
 		return;
