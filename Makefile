@@ -23,7 +23,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 
 .DEFAULT_GOAL = all
-.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-servers check-cassert check-upgrade check-api models unit \
+.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation docs clean help
 
@@ -96,6 +96,9 @@ demo-kafka: ## shows Kafka and ZooKeeper with twtasks, on servers of its own
 
 check: ## everything CI runs, on servers it starts and stops itself
 	@scripts/check
+
+check-edition: ## isolation, pgTAP and TAP with the SQL edition in place of the extension
+	@scripts/check --edition
 
 check-servers: ## before a release: the tests on every supported server and system
 	@scripts/check-servers --release

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 #
 # Each function that is bound to the library has a twin in SQL, and each twin has such a
-# function.  test/edition-misses names each check that a test of pgTAP skips there: with its
-# reason and how many, at most 40 in all.
+# function.  test/edition-misses names files that are there, and each check that a test of
+# pgTAP skips there: with its reason and how many, at most 40 in all.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -22,5 +22,8 @@ listed()
 {
 	scripts/edition 2>&1 >/dev/null
 	diff <(listed) <(skipped) | sed -nE 's,^([<>]) ([^\t]*),\2:1: \1,p' | tr '\t' ' '
+	awk -F '\t' '!/^#/ { print $1 }' test/edition-misses | sort -u | while read -r file; do
+		[ -e "$file" ] || echo "test/edition-misses:1: there is no $file"
+	done
 	[ "$(listed | awk -F '\t' '{ n += $3 } END { print n + 0 }')" -le 40 ] || echo 'test/edition-misses:1: more than 40 checks'
 } | breaches

@@ -53,7 +53,7 @@ sub prepare
 				"SELECT waiting FROM twtasks.queue_stats()
 				WHERE bucket = '$bucket' AND pushed = 2") eq '0';
 		},
-		"the trigger of $bucket to be taken");
+		"the trigger of $bucket to be taken") if $node->has_ring;
 	return $case{$name}{$rule} = $case;
 }
 

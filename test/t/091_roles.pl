@@ -32,8 +32,7 @@ is( $node->value(
 SQL
 
 # The page has each right of the catalog, and no other.
-$node->value('CREATE EXTENSION twtasks_events');
-$node->value('CREATE EXTENSION twtasks_kinds');
+$node->add_extensions(qw(events kinds));
 my $page = PostgreSQL::Test::Utils::slurp_file(dirname(__FILE__) . '/../../docs/reference.md');
 my ($titles, $rows) = $page =~ /^\| name \| (`twtasks_producer`.*?) \|\n\|[-|]+\n((?:\|.*\n)+)/m;
 my @columns = split / \| /, $titles =~ tr/`//dr;

@@ -19,9 +19,8 @@ my %ports = map { $_ => PostgreSQL::Test::Cluster::get_free_port() } qw(sidecar 
 my $token = 'canary-of-a-token';
 my $tokens = TwTasks::Web::write_tokens(PostgreSQL::Test::Utils::tempdir() . '/tokens', $token);
 
+$node->add_extensions(qw(events kinds));
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_events;
-	CREATE EXTENSION twtasks_kinds;
 	CREATE ROLE viewer LOGIN IN ROLE twtasks_viewer;
 	CREATE ROLE operator LOGIN IN ROLE twtasks_operator;
 SQL

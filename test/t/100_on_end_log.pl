@@ -13,8 +13,8 @@ use TwTasks::Wait;
 my %exit_status = (FAILURE => 1, ERROR => 65);
 my $node = TwTasks::Cluster->create('main');
 
+$node->add_extensions('kinds');
 $node->safe_psql('postgres', <<'SQL');
-	CREATE EXTENSION twtasks_kinds;
 	CREATE SCHEMA app;
 	CREATE FUNCTION app.resumes(tasks twtasks.ended_task[]) RETURNS void
 	LANGUAGE sql SET search_path = app, pg_temp

@@ -25,8 +25,8 @@ my $chain = TwTasks::Chain->new;
 my $seconds = $ENV{TWT_EVENT_SECONDS};
 my %sidecars;
 
+$node->add_extensions('events');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_events;
 	SELECT twtasks.configure_stream('works', 'WORKS', batch => 3),
 		twtasks.configure_stream('hot', 'HOT', batch => 20),
 		twtasks.configure_type(t, stuck => 'retry', retry => '{"delay": "50ms", "max_delay": "50ms", "max_tries": 10000}')

@@ -30,8 +30,8 @@ sub texts
 	return join ' ', map { $_->{event} } $chain->events;
 }
 
+$node->add_extensions('events');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_events;
 	SELECT twtasks.configure_stream('works', 'WORKS'), twtasks.configure_type('WORKS', stuck => 'retry');
 SQL
 

@@ -71,7 +71,8 @@ sub sidecar
 	return TwTasks::Sidecar->start($where, $name, handlers => [ { types => ['WORKS'], worker => $chain->worker } ]);
 }
 
-$node->value('CREATE EXTENSION twtasks_events; SELECT twtasks.configure_stream(\'works\', \'WORKS\', batch => 2);
+$node->add_extensions('events');
+$node->value('SELECT twtasks.configure_stream(\'works\', \'WORKS\', batch => 2);
 	SELECT twtasks.configure_type(\'WORKS\', stuck => \'retry\')');
 
 my $main = $node->session;

@@ -25,8 +25,8 @@ sub problem
 	return $node->value('SELECT problem FROM twtasks.event_objects WHERE object = \'slow\'');
 }
 
+$node->add_extensions('events');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_events;
 	SELECT twtasks.configure_stream('many', 'MANY', batch => 10000), twtasks.configure_stream('large', 'LARGE', batch => 100),
 		twtasks.configure_stream('works', 'WORKS', batch => 10);
 	CREATE FUNCTION regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

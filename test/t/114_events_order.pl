@@ -26,8 +26,8 @@ my $node = TwTasks::Cluster->create('main', conf => { max_prepared_transactions 
 my $chain = TwTasks::Chain->new;
 my %sidecars;
 
+$node->add_extensions('events');
 $node->value(<<"SQL");
-	CREATE EXTENSION twtasks_events;
 	SELECT twtasks.configure_stream('works', 'WORKS', batch => 3),
 		twtasks.configure_type('WORKS', stuck => 'retry', retry => '{"delay": "50ms", "max_delay": "50ms", "max_tries": 10000}');
 	CREATE TABLE work (id integer PRIMARY KEY, changes integer NOT NULL DEFAULT 0);

@@ -19,8 +19,8 @@ TwTasks::Seed::sow();
 
 my $node = TwTasks::Cluster->create('main', conf => { max_prepared_transactions => 20 });
 
+$node->add_extensions('kinds');
 $node->safe_psql('postgres', <<'SQL');
-	CREATE EXTENSION twtasks_kinds;
 	CREATE ROLE clerk LOGIN;
 	CREATE ROLE stranger LOGIN;
 	GRANT USAGE ON SCHEMA twtasks TO clerk, stranger;

@@ -20,8 +20,8 @@ my $node = TwTasks::Cluster->create('main');
 my $directory = PostgreSQL::Test::Utils::tempdir();
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 
+$node->add_extensions('kinds');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_kinds;
 	CREATE ROLE clerks;
 	GRANT clerks TO web;
 	GRANT USAGE ON SCHEMA twtasks TO clerks;

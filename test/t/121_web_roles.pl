@@ -22,8 +22,8 @@ my @roles = qw(clerks auditors);
 my $frozen;
 
 # The contract waits while somebody has the lock.
+$node->add_extensions('kinds');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_kinds;
 	CREATE ROLE clerks;
 	CREATE ROLE auditors;
 	GRANT clerks, auditors TO web;

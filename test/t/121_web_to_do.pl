@@ -78,8 +78,8 @@ is(scalar(() = $web->log =~ /to-do: the database does not have the extension/g),
 	1, 'the log has one line about that');
 is(($web->ask('GET', '/health'))[0], 200, 'the server goes on');
 
+$node->add_extensions('kinds');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_kinds;
 	CREATE SCHEMA app;
 	CREATE FUNCTION app.read_model(event jsonb) RETURNS jsonb LANGUAGE sql SET search_path = pg_catalog, pg_temp
 		AS $$ SELECT event - 'refund' $$;

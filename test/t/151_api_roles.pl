@@ -20,8 +20,7 @@ $TwTasks::Api::people{olga} = 'operator,payload';
 
 my $node = TwTasks::Cluster->create('main');
 
-$node->value('CREATE EXTENSION twtasks_events');
-$node->value('CREATE EXTENSION twtasks_kinds');
+$node->add_extensions(qw(events kinds));
 $node->safe_psql('postgres', slurp_file("$FindBin::RealBin/../lib/api_rows.sql"));
 $node->value(q{SELECT twtasks.allow_payload('CARRIED', 'twtasks_payload_viewer')});
 

@@ -264,8 +264,8 @@ unlike($web->log . PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/@{[CA
 # ---- to-do items ----
 
 is((said('otto', 'POST', '/to-do/approval/1', { data => {} }))[0], '501 not-installed', 'without twtasks_kinds');
+$node->add_extensions('kinds');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_kinds;
 	CREATE SCHEMA app;
 	GRANT USAGE ON SCHEMA app TO PUBLIC;
 	CREATE FUNCTION app.decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE

@@ -16,8 +16,7 @@ use TwTasks::Wait;
 
 my $node = TwTasks::Cluster->create('main');
 
-$node->value('CREATE EXTENSION twtasks_events');
-$node->value('CREATE EXTENSION twtasks_kinds');
+$node->add_extensions(qw(events kinds));
 $node->safe_psql('postgres', slurp_file("$FindBin::RealBin/../lib/api_rows.sql"));
 
 my $web = TwTasks::Api->start($node, 'web');

@@ -29,9 +29,8 @@ $TwTasks::Api::people{olga} = 'operator,payload';
 
 my $node = TwTasks::Cluster->create('main');
 
+$node->add_extensions(qw(events kinds));
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_events;
-	CREATE EXTENSION twtasks_kinds;
 	SELECT twtasks.allow_payload('*', 'twtasks_payload_viewer');
 	SELECT twtasks.schedule('nightly', '0 3 * * *', 'REPORT', reason => 'test');
 SQL

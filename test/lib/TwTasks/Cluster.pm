@@ -31,11 +31,14 @@ $SIG{TERM} = sub {
 #	install_path => as in PostgreSQL::Test::Cluster
 #	clock => a TwTasks::Clock, by which the server goes
 #	version => of the extension; default: the current one
-#	edition => in place of the extension: 'sql' or 'one-role', see install_edition()
+#	edition => in place of the extension: 'sql' or 'one-role', see install_edition();
+#		default: TWT_TEST_EDITION, by which all tests run with the edition.  Parameters of the
+#		library in conf are then rows of twtasks.setting, and there is no ring
 sub create
 {
 	my ($class, $name, %options) = @_;
-	my $preload = ($options{queue} || 'ring') eq 'ring' ? 'twtasks' : '';
+	my $edition = $options{edition} // ($options{version} ? undef : $ENV{TWT_TEST_EDITION});
+	my $preload = ($options{queue} || 'ring') eq 'ring' && !$edition ? 'twtasks' : '';
 	my %conf = (
 		log_statement => 'none',
 		shared_preload_libraries => "'$preload'",
@@ -55,10 +58,13 @@ sub create
 	$self->start;
 	push @TwTasks::Wait::on_failure, sub { $self->show_sessions };
 	my $version = $options{version} ? "VERSION '$options{version}'" : '';
-	if ($options{edition})
+	$self->{_twt_edition} = $edition;
+	if ($edition)
 	{
-		$self->install_edition('postgres', $options{edition});
-		return $self if $options{edition} eq 'one-role';
+		$self->install_edition('postgres', $edition);
+		return $self if $edition eq 'one-role';
+		$self->fit_to_tests if !$options{edition};
+		$self->set($_, $conf{"twtasks.$_"} =~ s/^'|'$//gr) foreach map { /^twtasks\.(.*)/ ? $1 : () } sort keys %conf;
 	}
 	else
 	{
@@ -95,6 +101,69 @@ sub install_on_top
 
 	$self->command_ok([ 'psql', '-Xq', '-o', '/dev/null', '-f', $file, '-d', $self->connstr($database) . ' user=installer' ],
 		"the extension for $name is loaded by that role");
+	return;
+}
+
+# Tests for both engines take this for granted.  Functions that they make become what the
+# edition demands of them: SECURITY DEFINER, in a schema that twtasks_caller may use; those for
+# decide stay as they are, and twtasks_nobody may use their schema.  Sidecars may come by any
+# address, since many come by a proxy: 207_edition_copies.pl is about addresses.
+sub fit_to_tests
+{
+	my ($self) = @_;
+
+	$self->safe_psql('postgres', <<'SQL');
+	CREATE OR REPLACE FUNCTION twtasks_internal.address_fault() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+	AS 'SELECT NULL::text';
+	CREATE FUNCTION public.fit_functions() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+	DECLARE
+		made record;
+	BEGIN
+		FOR made IN SELECT c.* FROM pg_event_trigger_ddl_commands() c
+				WHERE coalesce(c.schema_name, '') NOT IN ('twtasks', 'twtasks_internal', 'pg_temp') AND NOT c.in_extension LOOP
+			IF made.object_type = 'schema' THEN
+				EXECUTE format('GRANT USAGE ON SCHEMA %s TO twtasks_caller', made.object_identity);
+				IF to_regrole('twtasks_nobody') IS NOT NULL THEN
+					EXECUTE format('GRANT USAGE ON SCHEMA %s TO twtasks_nobody', made.object_identity);
+				END IF;
+			ELSIF made.object_type = 'function' AND made.object_identity !~ '\(pg_catalog\.jsonb,pg_catalog\.jsonb\)$' THEN
+				EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER', made.object_identity);
+			END IF;
+		END LOOP;
+	END $$;
+	CREATE EVENT TRIGGER fit_functions ON ddl_command_end WHEN TAG IN ('CREATE FUNCTION', 'CREATE SCHEMA')
+		EXECUTE FUNCTION public.fit_functions();
+SQL
+	return;
+}
+
+# Makes extensions on top of twtasks, such as 'events' and 'kinds', in the database "postgres".
+sub add_extensions
+{
+	my ($self, @names) = @_;
+
+	foreach my $name (@names)
+	{
+		if ($self->{_twt_edition}) { $self->install_on_top('postgres', $self->{_twt_edition}, $name) }
+		else { $self->value("CREATE EXTENSION twtasks_$name") }
+	}
+	return;
+}
+
+# Whether triggers wait in shared memory, where queue_stats() shows them.
+sub has_ring
+{
+	my ($self) = @_;
+
+	return $self->value('SELECT twtasks.queue_kind()') eq 'ring';
+}
+
+# Changes a setting of the edition, which is a row there.
+sub set
+{
+	my ($self, $name, $value) = @_;
+
+	$self->safe_psql('postgres', "UPDATE twtasks.setting SET value = '$value' WHERE name = '$name'");
 	return;
 }
 

@@ -40,8 +40,8 @@ sub create
 		conf => { listen_addresses => '\'127.0.0.1\'', max_prepared_transactions => 20, 'twtasks.function_timeout' => '\'30s\'' });
 	my $self = bless { node => $node, sidecars => {}, starters => [], party => TwTasks::ThirdParty->start(%options) }, $class;
 
+	$node->add_extensions('kinds');
 	$node->safe_psql('postgres', <<'SQL');
-		CREATE EXTENSION twtasks_kinds;
 		CREATE SCHEMA app;
 		CREATE FUNCTION app.soon(event jsonb, identifier text, attempts integer, fault text) RETURNS interval
 		LANGUAGE sql SET search_path = pg_catalog, pg_temp
