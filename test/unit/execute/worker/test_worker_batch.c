@@ -254,6 +254,43 @@ test_batches_after_failures(void **state)
 }
 
 static void
+test_last_of_two_tries_is_alone(void **state)
+{
+	TestTask   *last;
+	TestTask   *fresh;
+
+	open_batches(100, 1, "");
+	last = start_try(SIZE, 2, 2);
+	fresh = start_try(SIZE, 1, 2);
+	wait_for_all();
+	assert_verdict(last, TASK_ERROR, "1");
+	assert_verdict(fresh, TASK_ERROR, "1");
+}
+
+/* Prefetch counts lines: with 1, the next batch waits for the answer to the last task. */
+static void
+test_prefetch_counts_lines(void **state)
+{
+	TestTask   *task[4];
+	char	   *data;
+
+	open_batches(2, 1, "");
+	data = psprintf("[[\"reply\", {\"result\": \"done\"}], [\"wait\", \"%s\"]]", fixture.go_path);
+	task[0] = start_task(data);
+	task[1] = start_task("[[\"reply\", {\"result\": \"done\"}]]");
+	task[2] = start_task(NULL);
+	task[3] = start_task(NULL);
+	wait_for(task[0]);
+	assert_non_null(task[1]->task.run);
+	assert_null(task[2]->task.run);
+	assert_null(task[3]->task.run);
+	send_go();
+	wait_for_all();
+	assert_int_equal(fixture.done, 4);
+	pfree(data);
+}
+
+static void
 test_only_try_has_neighbours(void **state)
 {
 	TestTask   *task[3];
@@ -310,6 +347,8 @@ main(void)
 		TEST(test_answer_in_pieces),
 		TEST(test_add_needs_one_task),
 		TEST(test_batches_after_failures),
+		TEST(test_last_of_two_tries_is_alone),
+		TEST(test_prefetch_counts_lines),
 		TEST(test_only_try_has_neighbours),
 		TEST(test_long_line_gets_no_more),
 	};
