@@ -10,9 +10,13 @@ LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	before integer[] := ARRAY(SELECT generate_series(0, length(other)));	-- Changes to each part of other
+	before integer[];	-- Changes to each part of other
 	changes integer[];
 BEGIN
+	-- A type has 120 characters at most, and what is longer is none.
+	word := left(word, 250);
+	other := left(other, 250);
+	before := ARRAY(SELECT generate_series(0, length(other)));
 	FOR i IN 1 .. length(word) LOOP
 		changes := ARRAY[i];
 		FOR j IN 1 .. length(other) LOOP

@@ -43,7 +43,8 @@ AS $$
 		OR EXISTS (SELECT FROM twtasks.type_policy t
 				   WHERE t.pattern = ANY (p.patterns) AND t.pattern <> '*')
 	FROM (SELECT array_agg(left(type, n) || '*') || type AS patterns
-		  FROM generate_series(0, length(type)) n) p
+		  -- A type has 120 characters at most.
+		  FROM generate_series(0, least(length(type), 120)) n) p
 $$;
 
 /*

@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 TRUNCATE twtasks.node, twtasks.handled_type;
 DELETE FROM twtasks.type_policy;
-SELECT plan(16);
+SELECT plan(17);
 
 CREATE FUNCTION pg_temp.refusal(type text) RETURNS text
 LANGUAGE plpgsql
@@ -57,5 +57,6 @@ SELECT twtasks.configure_type('NEW', priority => 3) \g /dev/null
 SELECT is(pg_temp.refusal('NEW'), NULL, 'a policy that names a type announces it');
 SELECT twtasks.drop_type_policy('NEW') \g /dev/null
 
+SELECT is(twtasks_internal.is_known_type(repeat('x', 100000)), false, 'what is too long for a type is none, and takes no time');
 SELECT * FROM finish();
 ROLLBACK;
