@@ -171,7 +171,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	INSERT INTO twtasks.anomaly (seen, task, number, kind, identifier, step, what, result, message, outcome)
 	SELECT twtasks.clock(), a.task, a.number, a.kind, a.identifier, a.step,
-		   note_anomaly.what, note_anomaly.result, twtasks_internal.cut_message(note_anomaly.message), told
+		   note_anomaly.what, note_anomaly.result, twtasks_internal.cut_message(note_anomaly.message), note_anomaly.told
 	FROM twtasks.attempt a WHERE a.task = note_anomaly.task
 $$;
 
@@ -228,6 +228,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $$
+#variable_conflict use_variable
 DECLARE
 	-- A function that is cut off at the time limit is the last one to run.
 	half CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval / 2;

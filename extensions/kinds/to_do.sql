@@ -13,6 +13,7 @@ RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_variable
 BEGIN
 	IF known.kind <> 'to_do' THEN
 		RAISE EXCEPTION 'kind "%" has no to-do items', known.name
@@ -184,6 +185,7 @@ RETURNS twtasks.outcome
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_variable
 DECLARE
 	state twtasks.outcome;
 BEGIN
@@ -211,6 +213,7 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_variable
 BEGIN
 	PERFORM twtasks_internal.end_now(ARRAY[t.id], ARRAY[end_item.status], ARRAY[reason])
 	FROM twtasks.task t WHERE t.id = state.task;

@@ -6,6 +6,8 @@ BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/events.sql
 SELECT plan(71);
+-- Columns of users may have the names of our variables.
+ALTER TABLE twtasks.event_object ADD i text, ADD given text, ADD added text;
 
 -- ---- streams ----
 CREATE FUNCTION public.regress_other(ended twtasks.ended_task[]) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ SELECT $$;
