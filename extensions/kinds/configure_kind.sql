@@ -50,6 +50,9 @@
  * Errors
  *		22004			name is NULL, or kind, type or identifier of a new kind
  *		22023			a value is not valid, or not one of this kind
+ *		25001			REPEATABLE READ, in which kind, type and identifier cannot change
+ *		40001			REPEATABLE READ, and another transaction has configured the kind
+ *						since this one began: start the whole transaction again
  *		42501			the caller names functions or makes a kind, and is neither a superuser
  *						nor the owner of the database nor a member of twtasks_owner
  *		42704			a role does not exist
@@ -59,8 +62,8 @@
  *						cannot change once there are some
  *
  * Writes		twtasks.kind, twtasks.item_role, twtasks.type_policy, twtasks.policy_audit
- * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read; if kind or
- *				type change, in EXCLUSIVE mode, for which start() waits
+ * Locks		twtasks.kind in SHARE ROW EXCLUSIVE mode, which lets others read; if kind,
+ *				type or identifier change, in EXCLUSIVE mode, for which start() waits
  * Wakes		every sidecar, to read the configuration again
  * Example		SELECT twtasks.configure_kind('refund', 'pessimistic', 'REFUND', 'refund-{/payment}', attempts => 5);
  */
@@ -276,21 +279,28 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.has_undecided(name)
+ * twtasks_internal.wait_for_starts()
  *
- *		Whether a kind has undecided identifiers.  Transactions that have started some
- *		are waited for; no others start until this one ends.
+ *		Waits for transactions that have started identifiers; no others start until this
+ *		one ends.  The next statement sees what they have started.
+ *
+ * Errors
+ *		25001			REPEATABLE READ, which would not see it
  *
  * Locks		twtasks.kind in EXCLUSIVE mode, which lets others read
  */
-CREATE FUNCTION twtasks_internal.has_undecided(name text)
-RETURNS boolean
+CREATE FUNCTION twtasks_internal.wait_for_starts()
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+		RAISE EXCEPTION 'kind, type and identifier of a kind cannot change in a transaction that is %', upper(current_setting('transaction_isolation'))
+			USING ERRCODE = 'active_sql_transaction', DETAIL = 'It does not see identifiers that others have started since it began.',
+				HINT = 'Call configure_kind() in a transaction that is READ COMMITTED.';
+	END IF;
 	LOCK TABLE twtasks.kind IN EXCLUSIVE MODE;
-	RETURN EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = name AND o.decided IS NULL);
 END $$;
 
 /*
@@ -362,8 +372,9 @@ BEGIN
 		RAISE EXCEPTION 'type "%" is used by another kind or has another on_end function', wanted.type
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Give the kind a type of its own.';
 	END IF;
+	PERFORM twtasks_internal.wait_for_starts() WHERE (before.kind, before.type, before.identifier) <> (wanted.kind, wanted.type, wanted.identifier);
 	IF (before.kind <> wanted.kind OR before.type <> wanted.type)
-		AND twtasks_internal.has_undecided(wanted.name) THEN
+		AND EXISTS (SELECT FROM twtasks.outcome o WHERE o.kind = wanted.name AND o.decided IS NULL) THEN
 		RAISE EXCEPTION 'kind "%" cannot become % of type "%"', wanted.name, wanted.kind, wanted.type
 			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Some of its identifiers are undecided.';
 	END IF;

@@ -289,7 +289,8 @@ END $$;
  *
  * Errors
  *		22023			a function has made no decision
- *		55000			as act(); all errors of the kind's functions
+ *		55000			the kind has no rule for the answer, or as act(); all errors of the
+ *						kind's functions
  *
  * Writes		as decide() or add_step()
  */
@@ -309,8 +310,12 @@ BEGIN
 		PERFORM twtasks_internal.note_anomaly(state.task, 'its first step could not be removed', NULL, fault, told);
 		said := 'done';
 	END IF;
-	SELECT r.* INTO STRICT rule FROM twtasks_internal.kind_rule r
+	SELECT r.* INTO rule FROM twtasks_internal.kind_rule r
 	WHERE r.kind = known.kind AND r.step = state.step AND r.answer = said;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'kind % has no rule for answer "%" of step "%"', known.kind, said, state.step
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Decide by hand: twtasks.decide_by_hand().';
+	END IF;
 	state := twtasks_internal.noted(known, state, rule.does, said, told);
 	state.fault := coalesce(fault, state.fault);
 	IF rule.does = 'again' THEN

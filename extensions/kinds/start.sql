@@ -21,8 +21,9 @@
  *		23505		an event with other values where the template looks has got the same
  *					identifier, so this one would be lost
  *		25006		read-only transaction, or a standby
- *		40001		REPEATABLE READ, and another transaction has started the identifier
- *					since this one began: start the whole transaction again
+ *		40001		REPEATABLE READ, and another transaction has started the identifier or
+ *					configured the kind since this one began: start the whole transaction
+ *					again
  *		42501		the calling role may not add tasks of the kind's type
  *		42704		the kind is not configured
  *		54000		the event is too large
@@ -65,9 +66,12 @@ END $$;
  *
  * Errors
  *		as kind_named()
+ *		40001			REPEATABLE READ, and the kind was configured since this transaction
+ *						began
  *
  * Locks		the table of kinds: configure_kind() waits for the end of this transaction
- *				before it gives the name another machine
+ *				before it gives the name another machine or template.  REPEATABLE READ: the
+ *				row of the kind, for whose change configure_kind() waits, too
  */
 CREATE FUNCTION twtasks_internal.kind_to_start(name text)
 RETURNS twtasks.kind
@@ -76,6 +80,10 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
 	LOCK TABLE twtasks.kind IN ROW SHARE MODE;
+	IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+		-- The snapshot may be older than the lock on the table.  A lock on a row that was changed since fails.
+		PERFORM FROM twtasks.kind k WHERE k.name = kind_to_start.name FOR KEY SHARE SKIP LOCKED;
+	END IF;
 	RETURN twtasks_internal.kind_named(name);
 END $$;
 
@@ -168,7 +176,7 @@ BEGIN
 	END IF;
 	SELECT r.* INTO STRICT rule FROM twtasks_internal.kind_rule r
 	WHERE r.kind = known.kind AND r.step = 'start' AND r.answer = 'started';
-	IF rule.does = 'act' AND known.still_needed IS NOT NULL THEN
+	IF rule.does = 'act' AND (known.still_needed IS NOT NULL OR state.expires <= twtasks.clock()) THEN
 		PERFORM twtasks_internal.act(known, state, rule.next);
 	ELSE
 		PERFORM twtasks_internal.put_step(known, state, rule.next);

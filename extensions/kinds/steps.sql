@@ -22,8 +22,9 @@ END $$;
 /*
  * twtasks_internal.leave_step(state)
  *
- *		Takes leave of the step of an identifier's row.  If its task is in ERROR, it goes
- *		to the history: what follows it is known, so no person needs to look.
+ *		Whether an identifier still waits for what follows its step.  If so, and the
+ *		task of the step is in ERROR, the task goes to the history: what follows it is
+ *		known, so no person needs to look.
  *
  * Returns
  *		false: the identifier does not wait for what follows that step.  A function of
@@ -98,7 +99,8 @@ BEGIN
 	IF added.result <> 'added' THEN
 		RAISE EXCEPTION 'another task has the key "%"', key USING ERRCODE = 'unique_violation';
 	END IF;
-	-- As in leave_step(), no index may follow from the condition on decided.
+	-- o.decided IS NULL would let a planner without statistics read all undecided identifiers
+	-- of the kind, by outcome_undecided.  num_nulls() asks the same, and matches no index.
 	UPDATE twtasks.outcome o
 	SET due = state.due, until = state.until, task = added.task_id, attempt = state.attempt, spent = state.spent, repeats = state.repeats,
 		may_act = state.may_act, uncertain = state.uncertain, step = wanted, first = state.first, verdict = state.verdict,
