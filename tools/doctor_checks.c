@@ -14,23 +14,30 @@
 #define OUR_TABLES "pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname IN ('twtasks', 'twtasks_internal')" \
 	" AND c.relkind IN ('r', 'p')"
 
-/* True in a database with the SQL edition. */
-#define IS_SQL "(twtasks.edition()).edition = 'sql'"
+/* True in a database with the SQL edition.  SQL of 1.0 has no twtasks.edition(). */
+#define IS_SQL "EXISTS (SELECT FROM pg_class i JOIN pg_namespace s ON s.oid = i.relnamespace" \
+	" WHERE s.nspname = 'twtasks_internal' AND i.relname = 'installed')"
 
 /* The owner of our tables.  The SQL edition for one role belongs to the role that loaded it. */
 #define OUR_OWNER "CASE WHEN " IS_SQL " THEN pg_get_userbyid(n.nspowner) ELSE 'twtasks_owner' END"
+
+const char	doctor_is_sql[] = "SELECT WHERE " IS_SQL;
+
+const Check doctor_edition_check = {
+	"extension", "the SQL edition has the version of this program",
+	"SELECT 'WARN' AS finding, format('the SQL of %s has version %s, and this program %s', f.name, f.version, '" TWT_VERSION "') AS sentence,"
+	" 'load the update that scripts/edition --update writes, or install the programs of that version' AS command"
+	" FROM (SELECT 'twtasks' AS name, e.version FROM twtasks.edition() e"
+	" UNION ALL SELECT o.key, o.value FROM twtasks.edition() e, jsonb_each_text(e.extensions) o) f"
+	" WHERE f.version <> '" TWT_VERSION "'"
+};
 
 const Check doctor_checks[] = {
 	{"extension", "the extensions have the version of their files",
 		"SELECT 'WARN' AS finding, format('extension %s has version %s, and its files have %s', e.extname, e.extversion, a.default_version) AS sentence,"
 		" format('ALTER EXTENSION %I UPDATE', e.extname) AS command"
 		" FROM pg_extension e JOIN pg_available_extensions a ON a.name = e.extname"
-		" WHERE e.extname ^@ 'twtasks' AND e.extversion <> a.default_version"
-		" UNION ALL SELECT 'WARN', format('the SQL of %s has version %s, and this program %s', f.name, f.version, '" TWT_VERSION "'),"
-		" 'load the update that scripts/edition --update writes, or install the programs of that version'"
-		" FROM (SELECT 'twtasks' AS name, e.version FROM twtasks.edition() e"
-		" UNION ALL SELECT o.key, o.value FROM twtasks.edition() e, jsonb_each_text(e.extensions) o) f"
-		" WHERE " IS_SQL " AND f.version <> '" TWT_VERSION "'"},
+		" WHERE e.extname ^@ 'twtasks' AND e.extversion <> a.default_version"},
 	{"preload", "triggers go through shared memory",
 		"SELECT 'WARN' AS finding, 'twtasks is not preloaded, so triggers go by NOTIFY' AS sentence,"
 		" 'shared_preload_libraries = ''twtasks'' in postgresql.conf, and a restart' AS command"

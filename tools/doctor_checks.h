@@ -24,4 +24,8 @@ typedef struct Check
 
 extern const Check doctor_checks[];
 
+/* Returns a row in a database with the SQL edition, for which alone the check is. */
+extern const char doctor_is_sql[];
+extern const Check doctor_edition_check;
+
 #endif							/* TWT_DOCTOR_CHECKS_H */

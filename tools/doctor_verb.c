@@ -112,6 +112,16 @@ look(Visit *visit, const Check *check)
 	PQclear(rows);
 }
 
+static bool
+is_sql(Visit *visit)
+{
+	PGresult   *rows = session_try(visit->ctl->session, doctor_is_sql, 0, NULL);
+	bool		is = PQntuples(rows) > 0;
+
+	PQclear(rows);
+	return is;
+}
+
 int
 doctor_run(Ctl *ctl)
 {
@@ -121,6 +131,8 @@ doctor_run(Ctl *ctl)
 	/* ends here without the extension, or without a right to look */
 	PQclear(ctl_ask(ctl, "SELECT a.is_adopted FROM twtasks.adoption_state a", none));
 	initStringInfo(&visit.json);
+	if (is_sql(&visit))
+		look(&visit, &doctor_edition_check);
 	for (const Check *check = doctor_checks; check->name; check++)
 		look(&visit, check);
 	appendStringInfoChar(&visit.json, ']');

@@ -55,7 +55,7 @@ $$;
  *		22004			address is NULL
  *
  * Writes		twtasks.policy_audit
- * Locks		a row
+ * Locks		the addresses, against other changes
  * Example		SELECT twtasks.forget_address('old.example.com:5432/app');
  */
 CREATE FUNCTION twtasks.forget_address(address text, reason text DEFAULT NULL)

@@ -7,12 +7,18 @@ use warnings FATAL => 'all';
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
+use TwTasks::Ctl;
 use TwTasks::Old;
 
 plan skip_all => 'there are no builds of older commits: this copy of the sources has no history'
   unless TwTasks::Old->builds;
 
 my $node = TwTasks::Cluster->create('main', version => '1.0', conf => { max_prepared_transactions => 20, jit => 'off' });
+
+my $doctor = (TwTasks::Ctl->new($node)->run(['doctor']))[1];
+
+like($doctor, qr/ALTER EXTENSION twtasks UPDATE/, 'the doctor names the update that is due');
+unlike($doctor, qr/does not exist/, '... and looks at all else');
 my $tests = TwTasks::Old::tests();
 
 # Runs files of the release in a database with twtasks, of that version.
