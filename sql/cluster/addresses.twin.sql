@@ -14,7 +14,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	-- Of two calls at once, each would count the address that the other one removes.
+	-- Two calls at once would each count the address that the other one removes.
 	LOCK TABLE twtasks_internal.address IN SHARE ROW EXCLUSIVE MODE;
 	DELETE FROM twtasks_internal.address a WHERE a.address = twtasks_internal.plain_address(remove_address.address);
 	removed := FOUND;

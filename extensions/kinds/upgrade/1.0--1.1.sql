@@ -3,6 +3,7 @@ DROP FUNCTION twtasks_internal.check_kind_names(record);
 DROP FUNCTION twtasks_internal.check_kind_options(record);
 DROP FUNCTION twtasks_internal.start_kind(twtasks.kind, jsonb);
 DROP FUNCTION twtasks_internal.retire_step(twtasks.outcome);
+DROP FUNCTION twtasks_internal.has_undecided(text);
 
 /*
  * ADD COLUMN with a default fails if a table of a user has a column of this row
