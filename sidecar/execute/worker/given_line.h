@@ -10,9 +10,9 @@
  * for a line to become full: tasks gather while the processes are busy.
  *
  * A process that ends takes the tasks of its batch with it, and the reason may be a
- * single one of them.  So each failed try makes the batch of a task smaller, and the
- * last one of several tries has a batch of its own: no task uses up its tries because of
- * the others.
+ * single one of them.  So each failed try makes the batch of a task smaller, also one
+ * that the worker has answered, and the last one of several tries has a batch of its
+ * own.  A retry function knows no last try.
  *
  *-------------------------------------------------------------------------
  */

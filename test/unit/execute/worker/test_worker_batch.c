@@ -93,22 +93,36 @@ test_death_in_the_middle(void **state)
 	assert_verdict(task[2], TASK_FAILURE, DIED);
 }
 
+/* Two lines of two tasks, to a worker that has reported what it takes up. */
+static void
+open_batches_of_teller(void)
+{
+	open_batches(2, 2, "");
+	assert_verdict(run_task("[[\"start\"], " ALL_DONE "]"), TASK_DONE, NULL);
+}
+
+/* Two tasks had the batch that ended the process, and two the next one. */
+static void
+assert_first_batch_died(TestTask *const *task)
+{
+	wait_for_all();
+	assert_verdict(task[0], TASK_FAILURE, DIED);
+	assert_verdict(task[1], TASK_FAILURE, DIED);
+	assert_verdict(task[2], TASK_RELEASE, NULL);
+	assert_verdict(task[3], TASK_RELEASE, NULL);
+}
+
 /* The report for one task of a batch is for the whole batch, and for no other one. */
 static void
 test_batch_is_taken_up_whole(void **state)
 {
 	TestTask   *task[4];
 
-	open_batches(2, 2, "");
-	assert_verdict(run_task("[[\"start\"], " ALL_DONE "]"), TASK_DONE, NULL);
+	open_batches_of_teller();
 	task[0] = start_task("[[\"start\"], [\"exit\", 3]]");
 	for (int i = 1; i < 4; i++)
 		task[i] = start_task(NULL);
-	wait_for_all();
-	assert_verdict(task[0], TASK_FAILURE, DIED);
-	assert_verdict(task[1], TASK_FAILURE, DIED);
-	assert_verdict(task[2], TASK_RELEASE, NULL);
-	assert_verdict(task[3], TASK_RELEASE, NULL);
+	assert_first_batch_died(task);
 }
 
 /* Without a report, any task of the oldest batch may be what ended the process. */
@@ -117,17 +131,12 @@ test_oldest_batch_counts_as_taken_up(void **state)
 {
 	TestTask   *task[4];
 
-	open_batches(2, 2, "");
-	assert_verdict(run_task("[[\"start\"], " ALL_DONE "]"), TASK_DONE, NULL);
+	open_batches_of_teller();
 	task[0] = start_task(QUIET);
 	task[1] = start_task("[[\"exit\", 3]]");
 	task[2] = start_task(NULL);
 	task[3] = start_task(NULL);
-	wait_for_all();
-	assert_verdict(task[0], TASK_FAILURE, DIED);
-	assert_verdict(task[1], TASK_FAILURE, DIED);
-	assert_verdict(task[2], TASK_RELEASE, NULL);
-	assert_verdict(task[3], TASK_RELEASE, NULL);
+	assert_first_batch_died(task);
 }
 
 /* A second batch that the worker reports first leaves the oldest one in the pipe. */
@@ -138,8 +147,7 @@ test_batches_in_any_order(void **state)
 	TestTask   *last;
 	char	   *data;
 
-	open_batches(2, 2, "");
-	assert_verdict(run_task("[[\"start\"], " ALL_DONE "]"), TASK_DONE, NULL);
+	open_batches_of_teller();
 	last = new_task(NULL);
 	data = psprintf("[[\"write\", \"{\\\"ids\\\":[\\\"%s\\\"],\\\"versions\\\":[%d],\\\"started\\\":true}\\n\"],"
 					" [\"exit\", 3]]", last->task.id_text, (int) last->task.version);
