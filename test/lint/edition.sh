@@ -2,7 +2,8 @@
 #
 # Each function that is bound to the library has a twin in SQL, and each twin has such a
 # function.  test/edition-misses names files that are there, and each check that a test of
-# pgTAP skips there: with its reason and how many, at most 40 in all.
+# pgTAP skips there: with its reason and how many, at most 40 in all.  "make demo
+# EDITION=sql" gives each makefile a variable, so none has a use of its own for it.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -26,4 +27,5 @@ listed()
 		[ -e "$file" ] || echo "test/edition-misses:1: there is no $file"
 	done
 	[ "$(listed | awk -F '\t' '{ n += $3 } END { print n + 0 }')" -le 40 ] || echo 'test/edition-misses:1: more than 40 checks'
+	grep -nE '^EDITION[[:space:]]*[:?+]?=' Makefile ./*.mk ./*/Makefile ./*/*/Makefile | sed 's,^\./,,; s,:[^:]*$,: "make demo EDITION=sql" sets it,'
 } | breaches
