@@ -27,5 +27,5 @@ listed()
 		[ -e "$file" ] || echo "test/edition-misses:1: there is no $file"
 	done
 	[ "$(listed | awk -F '\t' '{ n += $3 } END { print n + 0 }')" -le 40 ] || echo 'test/edition-misses:1: more than 40 checks'
-	grep -nE '^EDITION[[:space:]]*[:?+]?=' Makefile ./*.mk ./*/Makefile ./*/*/Makefile | sed 's,^\./,,; s,:[^:]*$,: "make demo EDITION=sql" sets it,'
+	grep -nE '^EDITION[[:space:]]*[:?+]?=' Makefile ./*.mk ./*/Makefile ./*/*/Makefile | sed 's,^\./,,; s,:[^:]*$,: "make demo EDITION=sql" sets it,' || :
 } | breaches
