@@ -2,7 +2,9 @@
 # what became of each.
 #
 # It adds in plain transactions, behind savepoints, and in prepared transactions,
-# some of which roll back.  The end of the server leaves some outcomes open.
+# some of which roll back.  The end of the server leaves some outcomes open.  As a
+# manager of transactions does, it commits what the server's end left prepared: such
+# a transaction would keep its locks for ever.
 
 package TwTasks::EventProducer;
 
@@ -83,7 +85,8 @@ sub produce
 		my ($text, @outcomes) =
 		  $kinds{ $names[ rand @names ] }->(adds($one, "$name-1"), adds($two, "$name-2"), $name);
 
-		$session //= TwTasks::Session->new($self->{connstr});
+		$session //= $self->connect;
+		TwTasks::Wait::nap(), next unless $session;
 		my $said = $session->try("$text SELECT 'ended'");
 		my $ended = defined $said && $said =~ /^ended$/m && $said !~ /^(?:psql|ERROR|FATAL|PANIC|WARNING):/m;
 
@@ -94,6 +97,21 @@ sub produce
 		TwTasks::Wait::nap();
 	}
 	return;
+}
+
+# A session, after what an earlier one left prepared is committed; undef when the server
+# does not answer.
+sub connect
+{
+	my ($self) = @_;
+	my $session = TwTasks::Session->new($self->{connstr});
+	my $left = $session->try("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE '$self->{name}-%' AND database = current_database()");
+
+	foreach my $gid (split /\n/, $left // return)
+	{
+		return if ($session->try("COMMIT PREPARED '$gid'") // 'ended') ne '';
+	}
+	return $session;
 }
 
 # Lets it end its last transaction.
