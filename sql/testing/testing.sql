@@ -209,7 +209,7 @@ BEGIN
 			IF clock_timestamp() > last THEN
 				RAISE EXCEPTION 'could not lock the tables of twtasks within a minute'
 					USING ERRCODE = 'lock_not_available',
-						HINT = 'The view pg_locks names the sessions that hold them. End their transactions, then try again.';
+						HINT = 'The views pg_locks and pg_prepared_xacts name the transactions that hold them. End these, then try again.';
 			END IF;
 		END;
 		PERFORM twtasks_internal.stop_vacuums() WHERE round % 10 = 0;

@@ -29,6 +29,7 @@ DECLARE
 		  AND c.relowner OPERATOR(pg_catalog.=) n.nspowner AND NOT c.relispartition
 		  AND c.relkind OPERATOR(pg_catalog.=) ANY ('{v,r,p}'));
 	statement text;
+	holders text;
 BEGIN
 	LOOP
 		/*
@@ -62,10 +63,31 @@ BEGIN
 			EXIT;
 		EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
 			IF pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>) last THEN
+				SELECT pg_catalog.string_agg(h.holder, ', ' ORDER BY h.began) INTO holders
+				FROM (
+					SELECT CASE WHEN l.pid IS NULL THEN pg_catalog.format('prepared transaction "%s"', p.gid)
+							ELSE pg_catalog.format('session %s', l.pid) END AS holder,
+						COALESCE(p.prepared, a.xact_start) AS began
+					FROM pg_catalog.pg_locks l
+					JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.relation
+					LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) l.pid
+					LEFT JOIN pg_catalog.pg_locks own
+						ON l.pid IS NULL AND own.pid IS NULL AND own.locktype OPERATOR(pg_catalog.=) 'transactionid'
+						AND own.virtualtransaction OPERATOR(pg_catalog.=) l.virtualtransaction
+						AND own.mode OPERATOR(pg_catalog.=) 'ExclusiveLock'
+					LEFT JOIN pg_catalog.pg_prepared_xacts p ON p.transaction OPERATOR(pg_catalog.=) own.transactionid
+					WHERE l.granted AND l.locktype OPERATOR(pg_catalog.=) 'relation'
+					  AND l.database OPERATOR(pg_catalog.=) (
+						SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+					  AND c.relnamespace OPERATOR(pg_catalog.=) ANY (ARRAY['twtasks', 'twtasks_internal']::pg_catalog.regnamespace[]::pg_catalog.oid[])
+					  AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
+					GROUP BY 1, 2 ORDER BY 2 LIMIT 5
+				) h;
 				RAISE EXCEPTION 'could not lock the tables and views of twtasks within a minute'
 					USING ERRCODE = 'lock_not_available',
-						DETAIL = pg_catalog.format('The last try ended at: %s.', statement),
-						HINT = 'The view pg_locks names the sessions that hold them. End their transactions, then update again.';
+						DETAIL = pg_catalog.format('The last try ended at: %s. Locks are held, the oldest first, by: %s.',
+							statement, COALESCE(holders, 'nobody any more')),
+						HINT = 'End the transaction that has stood the longest (COMMIT PREPARED, ROLLBACK PREPARED, or pg_terminate_backend()), then update again.';
 			END IF;
 		END;
 		PERFORM pg_catalog.pg_sleep(0.02);
