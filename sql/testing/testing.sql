@@ -154,7 +154,8 @@ BEGIN
 		SELECT DISTINCT l.relation FROM pg_locks l
 		JOIN pg_stat_activity a ON a.pid = l.pid
 		JOIN pg_class c ON c.oid = l.relation
-		WHERE a.backend_type = 'autovacuum worker' AND a.datname = current_database()
+		-- An autovacuum has no user.  The type of a backend is for superusers and the like.
+		WHERE a.usesysid IS NULL AND a.datname = current_database()
 		  AND c.relnamespace = 'twtasks'::regnamespace AND c.relkind = 'r'
 	LOOP
 		BEGIN

@@ -36,14 +36,15 @@ BEGIN
 		 * The server ends an autovacuum that stands in the way of a lock only after
 		 * deadlock_timeout.  We wait so long for the one lock that was not to be had,
 		 * while we hold no other.  Readers are not worth that: others would queue up
-		 * behind us.
+		 * behind us.  An autovacuum has no user; the type of a backend is for superusers
+		 * and the like.
 		 */
 		BEGIN
 			IF statement IS NOT NULL AND EXISTS (
 				SELECT FROM pg_catalog.pg_locks l
 				JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) l.pid
 				JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.relation
-				WHERE a.backend_type OPERATOR(pg_catalog.=) 'autovacuum worker' AND a.datid OPERATOR(pg_catalog.=) l.database
+				WHERE a.usesysid IS NULL AND a.datid OPERATOR(pg_catalog.=) l.database
 				  AND a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
 				  AND c.relnamespace::pg_catalog.regnamespace::pg_catalog.text OPERATOR(pg_catalog.=) 'twtasks')
 			THEN
