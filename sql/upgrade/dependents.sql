@@ -1,12 +1,14 @@
 /*
  * scripts/edition puts this block into an update that drops functions of twtasks_internal,
  * which it lists here.  Objects of users that depend on them cannot stay, so the update
- * names these and changes nothing.
+ * names these and changes nothing.  On tables of ours only their names tell indexes,
+ * triggers and constraints of users from ours, which stand here too.
  */
 DO $$
 DECLARE
 	dropped CONSTANT text[] := ARRAY[
 @functions@];
+	ours CONSTANT pg_catalog.name[] := '{@names@}';
 	own CONSTANT pg_catalog.oid[] := ARRAY['twtasks', 'twtasks_internal']::pg_catalog.regnamespace[]::pg_catalog.oid[];
 	used text;
 BEGIN
@@ -24,7 +26,10 @@ BEGIN
 	LEFT JOIN pg_catalog.pg_proc p ON p.tableoid OPERATOR(pg_catalog.=) d.classid AND p.oid OPERATOR(pg_catalog.=) d.objid
 	LEFT JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) COALESCE(r.ev_class, t.tgrelid, a.adrelid, k.conrelid,
 		CASE WHEN d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass THEN d.objid END)
-	WHERE COALESCE(c.relnamespace, p.pronamespace) OPERATOR(pg_catalog.=) ANY (own) IS NOT TRUE;
+	LEFT JOIN pg_catalog.pg_class i ON c.relkind OPERATOR(pg_catalog.=) ANY ('{i,I}')
+		AND i.oid OPERATOR(pg_catalog.=) COALESCE(pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid, c.oid)
+	WHERE COALESCE(c.relnamespace, p.pronamespace) OPERATOR(pg_catalog.=) ANY (own) IS NOT TRUE
+	   OR COALESCE(t.tgname, k.conname, i.relname) OPERATOR(pg_catalog.<>) ALL (ours);
 	IF used IS NOT NULL THEN
 		RAISE EXCEPTION 'objects of yours depend on functions that this update drops'
 			USING ERRCODE = 'dependent_objects_still_exist',

@@ -22,6 +22,7 @@ my $next = TwTasks::NextEdition->new;
 # ---- a later version, with new and changed objects in each ----
 
 $next->rewrite('sql/add/add_task.known.twin.sql', 'nearest_type(type text)', 'nearest_type(type text, later integer DEFAULT 0)');
+$next->rewrite('sql/add/add_task.known.twin.sql', 'count_changes(word text, other text)', 'count_changes(word text, other text, later integer DEFAULT 0)');
 $next->rewrite('extensions/events/schema.sql', "\tCONSTRAINT event_stream_pkey", "\tlater\t\tboolean NOT NULL DEFAULT false,\t-- New\n\tCONSTRAINT event_stream_pkey");
 $next->by_hand('extensions/events', "ALTER TABLE twtasks.event_stream ADD COLUMN later boolean NOT NULL DEFAULT false;\n");
 $next->append('extensions/events/views.sql', <<'SQL');
@@ -105,7 +106,14 @@ $node->value($_) foreach
 	'CREATE TABLE public.user_table (n text DEFAULT twtasks_internal.nearest_type(\'A\'))';
 refused_ok('postgres', $core, qr/objects of yours depend on functions.*DETAIL:  default value for column n of table (public\.)?user_table depends on twtasks_internal\.nearest_type\(text\); view (public\.)?of_user depends on twtasks_internal\.nearest_type\(text\)\n.*HINT:  .*Drop these objects/s,
 	'objects of users that depend on a function that goes are named');
-$node->value($_) foreach 'DROP VIEW public.of_user', 'DROP TABLE public.user_table';
+$node->value($_) foreach 'DROP VIEW public.of_user', 'DROP TABLE public.user_table',
+	'CREATE INDEX user_index ON twtasks.task (twtasks_internal.count_changes(type, \'A\'))',
+	'CREATE TRIGGER user_trigger BEFORE INSERT ON twtasks.task FOR EACH ROW
+		WHEN (twtasks_internal.count_changes(NEW.type, \'A\') = 0) EXECUTE FUNCTION suppress_redundant_updates_trigger()',
+	'ALTER TABLE twtasks.task ADD CONSTRAINT user_constraint CHECK (twtasks_internal.count_changes(type, \'A\') > 0)';
+refused_ok('postgres', $core, qr/objects of yours depend on functions.*DETAIL:  constraint user_constraint on table twtasks\.task depends on [^;]*; index twtasks\.user_index depends on [^;]*; trigger user_trigger on table twtasks\.task depends on twtasks_internal\.count_changes\(text,text\)\n/s,
+	'... also those on tables of ours');
+$node->value($_) foreach 'DROP INDEX twtasks.user_index', 'DROP TRIGGER user_trigger ON twtasks.task', 'ALTER TABLE twtasks.task DROP CONSTRAINT user_constraint';
 same_catalog(catalog_of($node->session), $before, 'a refused update changes nothing');
 
 # ---- updated while events are sent and actions go on ----
