@@ -25,15 +25,15 @@ COMMENT ON VIEW twtasks.addresses IS 'Addresses by which sidecars may execute th
  *		Removes a recorded address.
  *
  * Returns
- *		removed			whether it was recorded
+ *		removed			the address as it was recorded; NULL if it was not
  *		remaining		number of addresses that are left
  */
-CREATE FUNCTION twtasks_internal.remove_address(address text, OUT removed boolean, OUT remaining bigint)
+CREATE FUNCTION twtasks_internal.remove_address(address text, OUT removed text, OUT remaining bigint)
 RETURNS record
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT false, 0::bigint
+	SELECT NULL::text, 0::bigint
 $$;
 
 /*
@@ -45,7 +45,7 @@ $$;
  *		has reached.
  *
  * Parameters
- *		address			as twtasks.addresses has it
+ *		address			as twtasks.addresses has it; the host in any case of letters
  *		reason			for the record
  *
  * Returns
@@ -70,15 +70,15 @@ BEGIN
 		RAISE EXCEPTION 'address must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	SELECT * INTO done FROM twtasks_internal.remove_address(forget_address.address);
-	IF done.removed THEN
+	IF done.removed IS NOT NULL THEN
 		INSERT INTO twtasks.policy_audit (at, actor, kind, name, before, after, reason)
-		VALUES (clock_timestamp(), twtasks_internal.actor(), 'address', forget_address.address,
-				jsonb_build_object('address', forget_address.address), NULL, forget_address.reason);
+		VALUES (clock_timestamp(), twtasks_internal.actor(), 'address', done.removed,
+				jsonb_build_object('address', done.removed), NULL, forget_address.reason);
 		IF done.remaining = 0 THEN
 			RAISE WARNING 'no address is recorded any more'
 				USING DETAIL = 'The next sidecar records the address by which it comes, also if this database is a copy.',
 					HINT = 'Start the sidecar of this database first.';
 		END IF;
 	END IF;
-	RETURN done.removed;
+	RETURN done.removed IS NOT NULL;
 END $$;

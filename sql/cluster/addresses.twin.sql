@@ -8,7 +8,7 @@ AS $$
 $$;
 
 -- instead of twtasks_internal.remove_address:
-CREATE FUNCTION twtasks_internal.remove_address(address text, OUT removed boolean, OUT remaining bigint)
+CREATE FUNCTION twtasks_internal.remove_address(address text, OUT removed text, OUT remaining bigint)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -16,7 +16,7 @@ AS $$
 BEGIN
 	-- Two calls at once would each count the address that the other one removes.
 	LOCK TABLE twtasks_internal.address IN SHARE ROW EXCLUSIVE MODE;
-	DELETE FROM twtasks_internal.address a WHERE a.address = twtasks_internal.plain_address(remove_address.address);
-	removed := FOUND;
+	DELETE FROM twtasks_internal.address a WHERE a.address = twtasks_internal.plain_address(remove_address.address)
+	RETURNING a.address INTO removed;
 	remaining := (SELECT count(*) FROM twtasks_internal.address);
 END $$;

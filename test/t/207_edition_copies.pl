@@ -143,6 +143,9 @@ is($operator->query('SELECT string_agg(address, \' \' ORDER BY address) FROM twt
 is($operator->query("SELECT twtasks.forget_address('$other', 'a test'), twtasks.forget_address('$other')"), 't|f', '... and forgets one');
 is($operator->query('SELECT kind, name, reason FROM twtasks.policy_audit'), "address|$other|a test", '... which the audit keeps');
 like($operator->query("BEGIN; SELECT twtasks.forget_address('$own'); ROLLBACK"), qr/WARNING: .*no address is recorded any more.*next sidecar records/s, '... with a warning if none is left');
+$node->value("INSERT INTO twtasks_internal.address (address) VALUES ('db.example.com:5432/App')");
+is($operator->query("SELECT twtasks.forget_address('DB.Example.com.:5432/App', 'typed')"), 't', 'an address may be typed in other letters');
+is($operator->query('SELECT name, before FROM twtasks.policy_audit WHERE reason = \'typed\''), 'db.example.com:5432/App|{"address": "db.example.com:5432/App"}', '... and the audit has it as it was recorded');
 $operator->close;
 my $both = sidecar_of($node, 'both',
 	postgres => 'host=' . $node->host . ",$other_host port=" . $node->port . ' dbname=postgres user=sidecar')->run;
