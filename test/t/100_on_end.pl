@@ -1,6 +1,6 @@
 # 100_on_end.pl -- functions that hear of the ends of tasks, in running
-# sidecars: once for each end, whatever crashes; and a function that fails or is
-# slow stops no other task.
+# sidecars: once for each end, whatever crashes; and a function that fails stops no
+# other task.
 
 use strict;
 use warnings FATAL => 'all';
@@ -11,8 +11,7 @@ use TwTasks::Cluster;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node = TwTasks::Cluster->create('main',
-	conf => { 'twtasks.function_timeout' => '300ms' });
+my $node = TwTasks::Cluster->create('main');
 my $steps = 60;
 
 $node->safe_psql('postgres', <<'SQL');
@@ -27,7 +26,6 @@ $node->safe_psql('postgres', <<'SQL');
 		IF EXISTS (SELECT FROM unnest(tasks) t WHERE t.data ? 'bad') THEN
 			RAISE EXCEPTION 'no such account';
 		END IF;
-		WHILE EXISTS (SELECT FROM unnest(tasks) t WHERE t.data ? 'slow') LOOP END LOOP;
 	END $$;
 	CREATE TABLE app.effect (step integer);
 	GRANT INSERT ON app.effect TO sidecar;
@@ -125,13 +123,6 @@ my $well = $node->add_task('SQL', data => '{"step": 2}');
 wait_ok(sub { $node->status_of($sql) eq 'ERROR' }, 'a task of a SQL handler whose function fails is tried again, and then in ERROR');
 wait_ok(sub { done($well) }, 'another task of a SQL handler is done');
 is($node->value('SELECT string_agg(step::text, \',\') FROM app.effect'), '2', 'the work of its handler is undone each time');
-
-# ---- a slow function ----
-
-my @slow = map { $node->add_task('NOOP', data => '{"step": 2, "slow": true}') } 1 .. 3;
-my @quick = map { $node->add_task('NOOP', data => '{"step": 2}') } 1 .. 10;
-wait_ok(sub { done(@quick) }, 'tasks that end beside slow functions are done');
-wait_ok(sub { 3 == grep { $node->status_of($_) eq 'ERROR' } @slow }, 'tasks with slow functions are in ERROR');
 
 $_->stop for @sidecars;
 done_testing();

@@ -15,10 +15,8 @@ use constant HEADS => 100;
 
 my $node = TwTasks::Cluster->create('main');
 
-$node->value(<<'SQL');
-	CREATE EXTENSION twtasks_events;
-	SELECT twtasks.configure_stream('works', 'WORKS');
-SQL
+$node->add_extensions('events');
+$node->value('SELECT twtasks.configure_stream(\'works\', \'WORKS\')');
 
 sub next_multixact
 {

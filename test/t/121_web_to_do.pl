@@ -279,6 +279,22 @@ is( outcome_of('POST', 'refunds/poison', body => { approve => 1, search_path => 
 is((ask('GET', 'refunds', by => 'auditors'))[0], 200, 'the next request is answered');
 is($node->value('SELECT count(*) FROM evil.seen'), 0, 'it found nothing of that search_path');
 
+# ---- rights that decide lacks ----
+
+$node->value(<<'SQL');
+	CREATE TABLE app.secret (n integer);
+	CREATE FUNCTION app.look(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+		AS $$ BEGIN
+			IF data ? 'look' THEN PERFORM FROM app.secret; END IF;
+			RETURN '{"decision": "done"}';
+		END $$;
+	SELECT twtasks.configure_kind('looks', 'to_do', 'LOOKS', '{/refund}', decide => 'app.look', readers => '{clerks}', answerers => '{clerks}');
+SQL
+open_items('looks', 'one');
+is(outcome_of('POST', 'looks/one', body => { look => 1 }), '500 failed', '42501 inside decide is not the token\'s');
+$web->wait_for_log(qr/answer_to_do: permission denied for table secret/);
+is(outcome_of('POST', 'looks/one', body => {}), '200 decided', 'the item stays open');
+
 # ---- a database that is slow, or away ----
 
 my $lock = $node->session;

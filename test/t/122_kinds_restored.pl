@@ -22,8 +22,8 @@ sub contents
 	  qw(kind reaction outcome attempt anomaly audit kinds reactions outcomes attempts anomalies);
 }
 
+$node->add_extensions('kinds');
 $node->value(<<'SQL');
-	CREATE EXTENSION twtasks_kinds CASCADE;
 	CREATE FUNCTION decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
 		SET search_path = pg_catalog, pg_temp AS 'SELECT data';
 	CREATE FUNCTION unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb LANGUAGE sql

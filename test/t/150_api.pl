@@ -1,5 +1,5 @@
 # 150_api.pl -- the management API: routes of its table, parameters, persons,
-# problems, and answers from memory.
+# problems, answers from memory, and a database without the extensions.
 
 use strict;
 use warnings FATAL => 'all';
@@ -51,6 +51,12 @@ like(is_problem(400, 'bad-request', 'no id', 'vera', 'GET', '/tasks/1/why')->{de
 like(
 	is_problem(400, 'bad-request', 'an unknown parameter', 'vera', 'GET', "/tasks/$id/why?ids=1")->{detail},
 	qr/does not know the parameter "ids"/, '... is named');
+
+# ---- without the extensions ----
+
+is_problem(501, 'not-installed', "$_ needs an extension", 'vera', 'GET', $_)
+  foreach '/streams', '/streams/x/objects', '/kinds', '/kind-machines/x', '/kinds/x/y', '/outcomes?kind=x', '/to-do';
+like($web->log, qr/ERROR postgres: this database has no extension twtasks_events, or an older one: streams: /, 'the log names it');
 
 # ---- the end ----
 

@@ -4,7 +4,6 @@
 --		one with a keyboard.  Names carry the hand, and ids begin at 100 or 200.
 --
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_kinds;
 CREATE TEMPORARY TABLE hand AS VALUES ('MOUSE', 100), ('KEYS', 200);
 ALTER TABLE hand RENAME column1 TO name;
 ALTER TABLE hand RENAME column2 TO n;

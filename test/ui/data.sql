@@ -5,8 +5,6 @@
 --		incident, a schedule, a stream, and kinds with an item to do.
 --
 \ir ../lib/tasks.sql
-CREATE EXTENSION twtasks_events;
-CREATE EXTENSION twtasks_kinds;
 
 -- ---- configuration ----
 SELECT twtasks.configure_bucket('payments', 'money on its way'),

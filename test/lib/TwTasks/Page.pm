@@ -49,6 +49,7 @@ sub start
 	my $web = TwTasks::Api->start($node, 'web', manage => { trace_url => 'https://traces.example/{trace_id}' });
 	my %tokens = %{ $web->{api_tokens} };
 
+	$node->add_extensions('events', 'kinds');
 	PostgreSQL::Test::Utils::system_or_bail('psql', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', FOLDER . "/$data");
 	return bless {
 		node => $node,
