@@ -60,6 +60,7 @@ typedef struct RunnerParts
 	Loop	   *loop;
 	const Config *config;
 	Node	   *node;
+	TaskClock  *clock;			/* the node's */
 	Finish	   *finish;
 	Offers	   *offers;
 	Metrics    *metrics;

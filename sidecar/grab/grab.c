@@ -429,7 +429,7 @@ grab_open(const GrabParts *parts)
 	Grab	   *grab = palloc0(sizeof(Grab));
 
 	grab->parts = *parts;
-	grab->answers = grab_answers_new(parts->loop, parts->execute, parts->offers);
+	grab->answers = grab_answers_new(parts->loop, node_clock(parts->node), parts->execute, parts->offers);
 	dlist_init(&grab->requests);
 	grab->pause = loop_timer_new(parts->loop, on_pause_over, grab);
 	for (int i = 0; i < SESSIONS; i++)

@@ -18,6 +18,7 @@
 struct GrabAnswers
 {
 	Loop	   *loop;
+	TaskClock  *clock;
 	Execute    *execute;
 	Offers	   *offers;
 	int64		now_us;			/* when the answer came, by the loop's clock
@@ -239,7 +240,7 @@ grab_answers_take(GrabAnswers *answers, GrabQuestion question, const PGresult *r
 	int			lost;
 
 	answers->now_us = loop_now_us(answers->loop);
-	answers->clock_us = task_clock_us();
+	answers->clock_us = task_clock_us(answers->clock);
 	for (int i = 0; i < PQntuples(result); i++)
 		if (!PQgetisnull(result, i, GRAB_VERSION))
 			take_task(answers, &question, result, i);
@@ -273,11 +274,12 @@ grab_answers_describe(const PGresult *failure)
 }
 
 GrabAnswers *
-grab_answers_new(Loop *loop, Execute *execute, Offers *offers)
+grab_answers_new(Loop *loop, TaskClock *clock, Execute *execute, Offers *offers)
 {
 	GrabAnswers *answers = palloc0(sizeof(GrabAnswers));
 
 	answers->loop = loop;
+	answers->clock = clock;
 	answers->execute = execute;
 	answers->offers = offers;
 	return answers;

@@ -33,7 +33,7 @@ extern bool grab_answers_blame_content(const PGresult *failure);
 extern char *grab_answers_describe(const PGresult *failure);
 
 /* Grabbed tasks go to execute; refusals by cluster-wide limits go to offers. */
-extern GrabAnswers *grab_answers_new(Loop *loop, Execute *execute, Offers *offers);
+extern GrabAnswers *grab_answers_new(Loop *loop, TaskClock *clock, Execute *execute, Offers *offers);
 extern void grab_answers_free(GrabAnswers *answers);
 
 /*

@@ -13,7 +13,6 @@
 
 #include "base/log.h"
 #include "node/duties.h"
-#include "node/task_clock.h"
 #include "calls/calls.h"
 
 typedef enum DutyId
@@ -418,7 +417,7 @@ duties_on_judged(Duties *duties, LoopFn fn, void *arg)
 void
 duties_due_at(Duties *duties, int64 unix_us)
 {
-	int64		delay_us = Max(0, unix_us - task_clock_us());
+	int64		delay_us = Max(0, unix_us - task_clock_us(node_clock(duties->node)));
 
 	arm_with_reason(&duties->each[DUTY_PROMOTE], delay_us);
 	if (delay_us == 0)

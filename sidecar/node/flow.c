@@ -9,7 +9,6 @@
 
 #include "calls/calls.h"
 #include "node/flow.h"
-#include "node/task_clock.h"
 
 #define MINUTE_US SECONDS_TO_US(60)
 
@@ -126,7 +125,7 @@ on_noted(void *arg, PgOutcome outcome, PGresult *result)
 static bool
 fix(Flow *flow)
 {
-	int64		now_us = task_clock_us();
+	int64		now_us = task_clock_us(node_clock(flow->node));
 
 	flow->is_fixed = metrics_flow_fix(flow->metrics) || flow->told != node_incarnation(flow->node);
 	flow->at_us = flow->since_us;
@@ -159,7 +158,7 @@ on_minute(void *arg)
 {
 	Flow	   *flow = arg;
 
-	loop_timer_start(flow->timer, MINUTE_US - task_clock_us() % MINUTE_US);
+	loop_timer_start(flow->timer, MINUTE_US - task_clock_us(node_clock(flow->node)) % MINUTE_US);
 	send_flow(flow);
 }
 
@@ -171,7 +170,7 @@ flow_open(Loop *loop, Node *node, Metrics *metrics)
 	flow->loop = loop;
 	flow->node = node;
 	flow->metrics = metrics;
-	flow->since_us = task_clock_us();
+	flow->since_us = task_clock_us(node_clock(flow->node));
 	flow->timer = loop_timer_new(loop, on_minute, flow);
 	loop_timer_start(flow->timer, MINUTE_US - flow->since_us % MINUTE_US);
 	return flow;

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/sdnotify.h"
 #include "node/node.h"
-#include "node/task_clock.h"
 #include "calls/calls.h"
 
 /* Without shared memory nobody reports the end of a node's session. */
@@ -54,6 +53,7 @@ struct Node
 	NodeEvents	events;
 	void	   *arg;
 	Pg		   *pg;
+	TaskClock  *clock;
 	LoopTimer  *timer;			/* next tick */
 	NodeState	state;
 	bool		is_held;		/* the last tick found its lock with its
@@ -252,8 +252,8 @@ on_tick(void *arg, PgOutcome outcome, PGresult *result)
 		loop_timer_start(node->timer, HOLD_AGAIN_US);
 	node->place = wire_get_int(result, 0, TICK_PLACE);
 	node->nodes = wire_get_int(result, 0, TICK_NODES);
-	task_clock_warn(loop_now_us(node->loop), wire_get_int(result, 0, TICK_AHEAD_US));
-	step_us = task_clock_tell(wire_get_time(result, 0, TICK_CLOCK));
+	task_clock_warn(node->clock, wire_get_int(result, 0, TICK_AHEAD_US));
+	step_us = task_clock_tell(node->clock, wire_get_time(result, 0, TICK_CLOCK));
 	if (step_us > JUMP_US || step_us < -JUMP_US)
 		node->events.on_clock(node->arg);
 	node->sees_leader = wire_get_int(result, 0, TICK_LOOK_MS) > 0;
@@ -402,6 +402,7 @@ node_open(Loop *loop, const Config *config, const NodeEvents *events, void *arg)
 	node->events = *events;
 	node->arg = arg;
 	node->nodes = 1;
+	node->clock = task_clock_new(loop);
 	node->timer = loop_timer_new(loop, tick, node);
 	node->pg = pg_new(loop, config->postgres, "control", on_state, node);
 	pg_on_notify(node->pg, on_notify);
@@ -458,6 +459,7 @@ node_free(Node *node)
 	node->end_done = NULL;
 	pg_close(node->pg);
 	loop_timer_free(node->timer);
+	task_clock_free(node->clock);
 	set_refusal(node, NULL);
 	pfree(node);
 }
@@ -567,6 +569,12 @@ int64
 node_next_token(Node *node)
 {
 	return ++node->token;
+}
+
+TaskClock *
+node_clock(const Node *node)
+{
+	return node->clock;
 }
 
 bool

@@ -26,6 +26,7 @@
 
 #include "base/loop.h"
 #include "config/config.h"
+#include "node/task_clock.h"
 #include "pg/pg.h"
 
 typedef struct Node Node;
@@ -157,6 +158,9 @@ extern bool node_is_locked(const Node *node);
 extern int64 node_next_token(Node *node);
 
 extern bool node_is_leader(const Node *node);
+
+/* The database's clock, as the ticks tell it; the node owns it. */
+extern TaskClock *node_clock(const Node *node);
 
 /* The place of this node, from 0, and the number of living nodes. */
 extern void node_share(const Node *node, int *place, int *nodes);

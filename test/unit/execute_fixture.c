@@ -78,6 +78,7 @@ fixture_setup(void **state)
 	fixture.fifo = open(fixture.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	fixture.loop = loop_new();
 	fixture.parts.loop = fixture.loop;
+	fixture.parts.clock = task_clock_new(fixture.loop);
 	fixture.parts.gate.incarnation = get_incarnation;
 	fixture.parts.gate.is_shut = get_is_shut;
 	fixture.incarnation = 1;
@@ -108,6 +109,7 @@ fixture_teardown(void **state)
 		pfree(entry->task.message);
 		pfree(entry);
 	}
+	task_clock_free(fixture.parts.clock);
 	loop_free(fixture.loop);
 	close(fixture.fifo);
 	close(fixture.go);

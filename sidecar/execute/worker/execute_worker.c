@@ -202,6 +202,7 @@ worker_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone do
 	runner->setup.gate = &parts->gate;
 	runner->setup.metrics = parts->metrics;
 	runner->setup.progress = parts->progress;
+	runner->setup.clock = parts->clock;
 	runner->setup.done = done;
 	runner->setup.done_arg = done_arg;
 	runner->setup.crashes = crashes_new();

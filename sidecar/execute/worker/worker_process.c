@@ -226,7 +226,7 @@ finish(WorkerProcess *process, Task *task, const WorkerReply *reply)
 	if (reply->result == TASK_RELEASE)
 		verdict.delay_us = Max(reply->delay_us, 0);
 	if (reply->at_us != WORKER_NO_TIME)
-		verdict.delay_us = Max(reply->at_us - task_clock_us(), 0);
+		verdict.delay_us = Max(reply->at_us - task_clock_us(process->setup->clock), 0);
 	if (reply->result == TASK_CANCELLED && reply->message == NULL)
 		verdict.message = why;
 	report(process, task, &verdict);

@@ -22,6 +22,7 @@ typedef struct WorkerSetup
 	Crashes    *crashes;
 	Metrics    *metrics;
 	Progress   *progress;
+	TaskClock  *clock;
 	RunnerDone	done;
 	void	   *done_arg;
 } WorkerSetup;

@@ -11,7 +11,6 @@
 #include "fake_pg.h"
 
 #include "node/duties.h"
-#include "node/task_clock.h"
 #include "calls/calls.h"
 #include "metrics/metrics.h"
 
@@ -21,6 +20,14 @@ Pg *
 node_pg(const Node *node)
 {
 	return &control;
+}
+
+static TaskClock *task_clock;
+
+TaskClock *
+node_clock(const Node *node)
+{
+	return task_clock;
 }
 
 static bool is_leader = true;
@@ -119,6 +126,7 @@ open_duties(void)
 	static const Config config;
 	Duties	   *duties = duties_open(NULL, &config, NULL, ignore, NULL);
 
+	task_clock = task_clock_new(NULL);
 	duties_begin(duties);
 	pass_us(0);
 	return duties;
@@ -130,6 +138,7 @@ close_duties(Duties *duties)
 	while (!dlist_is_empty(&calls))
 		end_call(dlist_head_element(FakeCall, node, &calls), PG_LOST, NULL);
 	duties_free(duties);
+	task_clock_free(task_clock);
 }
 
 static void
@@ -295,7 +304,7 @@ test_question(void **state)
 	Duties	   *duties = open_duties();
 
 	answer_all(MS_TO_US(5));
-	duties_due_at(duties, task_clock_us() + SECONDS_TO_US(1));
+	duties_due_at(duties, task_clock_us(node_clock(NULL)) + SECONDS_TO_US(1));
 	pass_us(SECONDS_TO_US(2));
 	assert_null(call_of("duties", &control));
 	duties_due_at(duties, 1);
