@@ -1,12 +1,14 @@
 --
--- Odd arguments to every function of ours, called by the owner: no crash of the
--- server, no internal error, and an end.  Each call is undone.
+-- Odd arguments to every function of ours, those of the extensions too, called by the
+-- owner: no crash of the server, no internal error, and an end.  Each call is undone.
 --
 -- Some calls are the same in each run; more are random, for some seconds.
 -- TWT_TEST_SEED, a number that a failure names, repeats them.
 --
 BEGIN;
 \ir ../lib/tasks.sql
+\ir ../lib/events.sql
+\ir ../lib/kinds.sql
 \set seed `echo "${TWT_TEST_SEED:-$(date +%s)}"`
 \set ECHO errors
 SET LOCAL client_min_messages = error;

@@ -1,6 +1,6 @@
 # 072_log.pl -- the log is one JSON object per line whatever is in it, names
 # the task, and holds neither passwords nor what tasks carry; nor do command
-# lines and environments of processes.
+# lines, environments and core dumps of processes.
 
 use strict;
 use warnings FATAL => 'all';
@@ -73,11 +73,20 @@ sub process_files
 	return join "\n", map { slurp_file("/proc/$pid/$_") } qw(cmdline environ);
 }
 
+sub no_core_ok
+{
+	my ($pid, $name) = @_;
+
+	return like(slurp_file("/proc/$pid/limits"), qr/^Max core file size +0 +0 /m, "$name: a crash writes no memory to a file");
+}
+
 foreach my $line ($ledger->select('start'))
 {
 	unlike(process_files($line->{pid}),
 		qr/s3cret|\Q$secret\E/, "$line->{type}: the process shows neither password nor data");
+	no_core_ok($line->{pid}, $line->{type});
 }
+no_core_ok($sidecar->pid, 'the sidecar');
 unlike(slurp_file('/proc/' . $sidecar->pid . '/cmdline'),
 	qr/s3cret/, 'the command line of the sidecar holds no password');
 
