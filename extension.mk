@@ -53,6 +53,7 @@ OBJS += src/grab/slots.o			# 5 grab: limits of the whole cluster
 OBJS += src/grab/limit_rules.o		# ... as they are configured
 OBJS += src/execute/execute.o		# 6 execute: one handler
 OBJS += src/execute/execute_tasks.o	# 6 execute: a batch of tasks
+OBJS += src/execute/answer.o		# 6 ... what their handler answers
 OBJS += src/execute/confine.o		# 6 ... and leave no trace in the session
 OBJS += src/finish/finish.o			# 7 finish
 OBJS += src/finish/finish_call.o	# 7 finish: its arguments

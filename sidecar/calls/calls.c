@@ -179,12 +179,25 @@ calls_add_types(WireParams *params, const Config *config)
 			wire_text(params, config->handlers[i]->types[j]);
 }
 
+char *
+calls_function(const HandlerConfig *handler)
+{
+	if (handler->function == NULL)
+		return NULL;
+	return psprintf("%s%s", handler->function, handler->batch > 0 ? "(twtasks.task_input[])" : "");
+}
+
 void
 calls_add_functions(WireParams *params, const Config *config)
 {
 	wire_add_array(params, WIRE_TEXT, config->nhandlers);
 	for (int i = 0; i < config->nhandlers; i++)
-		wire_text(params, config->handlers[i]->function);
+	{
+		char	   *function = calls_function(config->handlers[i]);
+
+		wire_text(params, function);
+		pfree(function);
+	}
 	wire_add_array(params, WIRE_TEXT, config->nhandlers);
 	for (int i = 0; i < config->nhandlers; i++)
 		wire_text(params, config->handlers[i]->role);

@@ -180,6 +180,12 @@ enum
 };
 
 /*
+ * The handler's function as execute_tasks() takes it, with its argument if that is an
+ * array; palloc'd.  NULL: it has no function.
+ */
+extern char *calls_function(const HandlerConfig *handler);
+
+/*
  * Adds two parameters: the functions of all handlers, and their roles.  A
  * handler without one has a null.
  */

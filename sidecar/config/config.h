@@ -75,7 +75,8 @@ typedef struct HandlerConfig
 	char	  **statuses;		/* results of statuses, or NULL */
 	int			processes;		/* worker processes, or connections */
 	int			prefetch;		/* lines in flight in each process */
-	int			batch;			/* most tasks of a line; 0: lines of one task */
+	int			batch;			/* most tasks of a line or of a call; 0: each
+								 * has one task */
 	int			waits_for;		/* lines that may be ahead of a task in its
 								 * process */
 	int			concurrency;	/* slots on this node */

@@ -218,6 +218,12 @@ extern bool handler_settle_statuses(const HandlerConfig *config,
 		.fallback = default, .needs_restart = true, .min = 1, .max = 10000, \
 		.help = "lines in flight per worker process, or tasks in one statement" \
 	}
+#define HANDLER_BATCH(most) \
+	{ \
+		"batch", OPTION_INTEGER, offsetof(HandlerConfig, batch), \
+		.fallback = "0", .needs_restart = true, .min = 0, .max = most, \
+		.help = "most tasks in one line of a worker or one call of a function, as a list; 0: each alone" \
+	}
 #define HANDLER_CONCURRENCY_MAX 10000000
 #define HANDLER_CONCURRENCY(default, computed) \
 	{ \

@@ -118,6 +118,15 @@ CREATE TYPE twtasks.task_result AS (
 	message		text
 );
 
+/* The answer of a SQL handler that takes an array of tasks, for the task of that id. */
+CREATE TYPE twtasks.task_answer AS (
+	id			uuid,
+	result		text,
+	delay		interval,
+	message		text,
+	outcome		jsonb
+);
+
 /*
  * twtasks_internal.cut_message(message)
  *

@@ -45,7 +45,8 @@ DECLARE
 	arguments CONSTANT text := (SELECT concat_ws(', ', 'function text', string_agg(format('a%s %s', u.n, u.type), ', ')) FROM unnest(args) WITH ORDINALITY u(type, n));
 	places CONSTANT text := (SELECT coalesce(string_agg(format('$%s', n), ', '), '') FROM generate_series(1, cardinality(args)) n);
 	names CONSTANT text := (SELECT 'USING ' || string_agg(format('a%s', n), ', ') FROM generate_series(1, cardinality(args)) n);
-	not_void CONSTANT boolean := result <> 'void';		-- an array keeps a row that is null apart from one of nulls
+	not_void CONSTANT boolean := result <> 'void';
+	is_row CONSTANT boolean := not_void AND right(result, 2) <> '[]';	-- an array keeps a row that is null apart from one of nulls
 BEGIN
 	EXECUTE format($declaration$
 		CREATE OR REPLACE FUNCTION twtasks_internal.%I(%s)
@@ -54,15 +55,16 @@ BEGIN
 		SET search_path = pg_catalog, pg_temp
 		AS $body$
 		DECLARE
-			answers %s[];
+			answers %s;
 		BEGIN
 			PERFORM twtasks_internal.check_callable(twtasks_internal.require_function(function, %L, %L, %L));
 			EXECUTE format(%L, function) %s %s;
 			PERFORM twtasks_internal.check_calls();
 			%s
-		END $body$ $declaration$, name, arguments, result, CASE WHEN not_void THEN result ELSE 'text' END, purpose, args::regtype[], result::regtype,
-		CASE WHEN not_void THEN 'SELECT ARRAY[%s(' || places || ')]' ELSE 'SELECT %s(' || places || ')' END,
-		CASE WHEN not_void THEN 'INTO answers' END, names, CASE WHEN not_void THEN 'RETURN answers[1];' END);
+		END $body$ $declaration$, name, arguments, result, CASE WHEN is_row THEN result || '[]' WHEN not_void THEN result ELSE 'text' END,
+		purpose, args::regtype[], result::regtype,
+		CASE WHEN is_row THEN 'SELECT ARRAY[%s(' || places || ')]' ELSE 'SELECT %s(' || places || ')' END,
+		CASE WHEN not_void THEN 'INTO answers' END, names, CASE WHEN is_row THEN 'RETURN answers[1];' WHEN not_void THEN 'RETURN answers;' END);
 	EXECUTE format('REVOKE ALL ON FUNCTION twtasks_internal.%I FROM PUBLIC', name);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION twtasks_internal.%I TO %I', name, twtasks_internal.owner());
 END $make$;
@@ -219,7 +221,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	owner CONSTANT name := twtasks_internal.owner();
-	names CONSTANT name[] := '{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,fire_deferred,
+	names CONSTANT name[] := '{call_retry,call_stuck_rule,call_intercept,call_listener,call_on_end,call_handler,call_void_handler,call_batch,
+				call_void_batch,call_batch_for_each,fire_deferred,
 				call_for_identifier,call_for_still_needed,call_for_on_expiry,call_for_retry_function,call_for_on_fault,call_for_on_uncertain,
 				call_for_event_function,call_for_read_model,call_for_contract,call_brought_duty,call_brought_late}';
 BEGIN
@@ -315,6 +318,9 @@ SELECT twtasks_internal.make_call('call_listener', 'take_messages', 'twtasks.new
 SELECT twtasks_internal.make_call('call_on_end', 'on_end', 'void', 'twtasks.ended_task[]');
 SELECT twtasks_internal.make_call('call_handler', 'a handler', 'twtasks.task_result', 'twtasks.task_input');
 SELECT twtasks_internal.make_call('call_void_handler', 'a handler', 'void', 'twtasks.task_input');
+SELECT twtasks_internal.make_call('call_batch', 'a handler of batches', 'twtasks.task_result', 'twtasks.task_input[]');
+SELECT twtasks_internal.make_call('call_void_batch', 'a handler of batches', 'void', 'twtasks.task_input[]');
+SELECT twtasks_internal.make_call('call_batch_for_each', 'a handler of batches', 'twtasks.task_answer[]', 'twtasks.task_input[]');
 SELECT twtasks_internal.make_call('call_for_identifier', 'identifier', 'text', 'jsonb');
 SELECT twtasks_internal.make_call('call_for_still_needed', 'still_needed', 'boolean', 'jsonb', 'text');
 SELECT twtasks_internal.make_call('call_for_on_expiry', 'on_expiry', 'jsonb', 'jsonb', 'text');

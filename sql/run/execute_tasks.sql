@@ -3,15 +3,18 @@
  *
  *		Grabs tasks, runs a SQL function for each, and finishes those that
  *		succeeded, all in one transaction.  So the function's effects in this
- *		database happen exactly once.  Each function runs in its own
- *		subtransaction; if it fails, only its own effects are undone.
+ *		database happen exactly once.  Each call of the function runs in its own
+ *		subtransaction; if it fails, only its own effects are undone.  A call with
+ *		several tasks that fails is repeated for each half of them.
  *
  *		Do not call it in the session of start_node(): there advisory locks
  *		that a function takes in the session would stay.
  *
  * Parameters
- *		function		takes (twtasks.task_input), returns twtasks.task_result or
- *						void, which means done
+ *		function		its name; takes (twtasks.task_input), returns twtasks.task_result or
+ *						void, which means done.  With '(twtasks.task_input[])' behind the
+ *						name: takes all tasks in one call, and may also return
+ *						twtasks.task_answer[]
  *		role			runs the function; NULL: the role that calls
  *		ids ... buckets, places	as in grab_tasks()
  *		retry			retry policy for types that have none, as for configure_type()
@@ -73,6 +76,9 @@ AS 'MODULE_PATHNAME', 'twt_execute_tasks';
  *
  *		Finds a SQL handler, and checks its signature and that the caller may
  *		run it as role.
+ *
+ * Parameters
+ *		function		as in execute_tasks()
  *
  * Returns
  *		its oid

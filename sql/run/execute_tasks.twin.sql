@@ -14,7 +14,9 @@ CREATE TYPE twtasks_internal.execution AS (
 	wait_us		bigint,					-- from when it could run to its grab
 	is_finished	boolean,				-- with its handler
 	status		twtasks.task_status,	-- if it is finished
-	failure		text					-- NULL: it succeeded
+	failure		text,					-- NULL: it succeeded
+	input		twtasks.task_input,		-- for a handler of batches
+	place		tid						-- ... and its row
 );
 
 /*
@@ -100,29 +102,41 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.handler_answer(function, is_void, input)
+ * twtasks_internal.handler_answer(function, result, input, inputs)
  *
- *		Calls a handler.  Its deferred triggers fire as a role without rights: at the commit
- *		they would have the sidecar's.
+ *		Calls a handler that returns the type result, of one task or of an array of them.
+ *		Its deferred triggers fire as a role without rights: at the commit they would have
+ *		the sidecar's.
+ *
+ * Parameters
+ *		inputs			NULL: the handler takes input
  *
  * Returns
- *		NULL: it returns none
+ *		answer			NULL: it returns none
+ *		answers			of a handler that answers for each task of an array
  */
-CREATE FUNCTION twtasks_internal.handler_answer(function text, is_void boolean, input twtasks.task_input)
-RETURNS twtasks.task_result
+CREATE FUNCTION twtasks_internal.handler_answer(
+	function text, result regtype, input twtasks.task_input, inputs twtasks.task_input[],
+	OUT answer twtasks.task_result, OUT answers twtasks.task_answer[])
+RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	answer twtasks.task_result;
+	is_void CONSTANT boolean := result = 'void'::regtype;
 BEGIN
-	IF is_void THEN
+	IF inputs IS NULL AND is_void THEN
 		PERFORM twtasks_internal.call_void_handler(function, input);
-	ELSE
+	ELSIF inputs IS NULL THEN
 		answer := twtasks_internal.call_handler(function, input);
+	ELSIF is_void THEN
+		PERFORM twtasks_internal.call_void_batch(function, inputs);
+	ELSIF result = 'twtasks.task_result'::regtype THEN
+		answer := twtasks_internal.call_batch(function, inputs);
+	ELSE
+		answers := twtasks_internal.call_batch_for_each(function, inputs);
 	END IF;
 	PERFORM twtasks_internal.fire_all_deferred(), twtasks_internal.check_calls();
-	RETURN answer;
 END $$;
 
 /*
@@ -158,13 +172,15 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.confined_answer(function, is_void, input)
+ * twtasks_internal.confined_answer(function, result, input, inputs)
  *
  *		Calls a handler, and undoes what it left in the session: settings that have no point
  *		in their names, and temporary objects, unless there were some before.
  *
+ * Parameters		as in handler_answer()
+ *
  * Returns
- *		answer			as handler_answer()
+ *		answer, answers	as handler_answer()
  *		outcome			of set_outcome()
  *
  * Errors
@@ -172,7 +188,8 @@ END $$;
  *		57014			the handler went on after statement_timeout had cancelled it
  */
 CREATE FUNCTION twtasks_internal.confined_answer(
-	function text, is_void boolean, input twtasks.task_input, OUT answer twtasks.task_result, OUT outcome jsonb)
+	function text, result regtype, input twtasks.task_input, inputs twtasks.task_input[],
+	OUT answer twtasks.task_result, OUT answers twtasks.task_answer[], OUT outcome jsonb)
 RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -211,14 +228,18 @@ DECLARE
 	had_temporary CONSTANT boolean := twtasks_internal.has_temporary();
 	prepared CONSTANT text[] := ARRAY(SELECT s.name FROM pg_prepared_statements s WHERE s.from_sql);
 	timeout CONSTANT interval := current_setting('statement_timeout');
+	called record;
 BEGIN
 	IF current_setting('twtasks_handler.outcome', true) <> '' THEN
 		RAISE EXCEPTION 'a SQL handler cannot run another SQL handler' USING ERRCODE = 'feature_not_supported';
 	END IF;
-	-- set_outcome() replaces it; tasks that the handler adds carry the context of its own.
+	-- set_outcome() replaces it; tasks that the handler adds carry the context of its own,
+	-- but an array of tasks has none.
 	PERFORM set_config('twtasks_handler.outcome', 'null', true),
 		set_config('twtasks.context', CASE WHEN jsonb_typeof(input.context) = 'object' THEN input.context::text ELSE '' END, true);
-	answer := twtasks_internal.handler_answer(function, is_void, input);
+	SELECT h.* INTO called FROM twtasks_internal.handler_answer(function, result, input, inputs) h;
+	answer := called.answer;
+	answers := called.answers;
 	outcome := nullif(current_setting('twtasks_handler.outcome'), 'null')::jsonb;
 	PERFORM twtasks_internal.check_outcome(outcome);
 	-- Also what the handler has set for the session.
@@ -240,43 +261,46 @@ END $$;
  *
  *		Runs the handler of a task, and says how the try ends.
  *
- * Errors
- *		55000			the handler has changed the row of its task
- *		22023			its answer is no result
+ * Errors		as answered()
  */
 CREATE FUNCTION twtasks_internal.tried(execution twtasks_internal.execution, function text, task record, retry jsonb)
 RETURNS twtasks_internal.try
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-SET jit = off
 AS $$
 DECLARE
-	try twtasks_internal.try := execution.try;
 	called record;
-	now twtasks.task;
 BEGIN
 	SELECT c.answer, c.outcome INTO called
-	FROM twtasks_internal.confined_answer(function, task.is_void, twtasks_internal.task_input(task.id, task.version, task.type, task.sub_type,
-		task.bucket, task.priority, task.tries, task.grabbed, task.data, task.payload, task.context, task.key)) c;
-	try.result := coalesce((called.answer).result, 'done');
-	try.delay_ms := trunc(extract(epoch FROM (called.answer).delay) * 1000);
-	try.message := (called.answer).message;
-	try.outcome := called.outcome;
-	try.retry := coalesce(retry, '{}');
-	IF try.result <> 'done' THEN
-		PERFORM twtasks_internal.check_tries(ARRAY[try.result], '{}', '{}');
+	FROM twtasks_internal.confined_answer(function, task.returns, twtasks_internal.task_input(task.id, task.version, task.type, task.sub_type,
+		task.bucket, task.priority, task.tries, task.grabbed, task.data, task.payload, task.context, task.key), NULL) c;
+	RETURN twtasks_internal.answered(execution.try, called.answer, called.outcome, retry, task.place);
+END $$;
+
+/*
+ * twtasks_internal.execution_of(task)
+ *
+ *		A grabbed or refused task whose handler has not run.
+ *
+ * Parameters
+ *		task			as execute_one() has it
+ */
+CREATE FUNCTION twtasks_internal.execution_of(task record)
+RETURNS twtasks_internal.execution
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	made twtasks_internal.execution;
+BEGIN
+	made.try := twtasks_internal.new_try(task.number, task.id, task.version, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false);
+	made.type := task.type;
+	made.is_finished := false;
+	IF task.version IS NOT NULL THEN
+		made.tries := task.tries;
+		made.wait_us := CASE WHEN task.runnable IS NOT NULL THEN greatest(extract(epoch FROM task.grabbed - task.runnable) * 1000000, 0) END;
 	END IF;
-	PERFORM FROM twtasks.task t WHERE t.id = task.id AND t.ctid = task.place;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION 'task was changed by its own handler' USING ERRCODE = 'object_not_in_prerequisite_state';
-	ELSIF try.result IN ('retry', 'repeat') THEN
-		SELECT t.* INTO now FROM twtasks.task t WHERE t.id = task.id;
-		try := twtasks_internal.judged(try, now, true, 'infinity');
-	ELSIF try.result = 'cancelled' AND NOT EXISTS (SELECT FROM twtasks.cancel_requests c WHERE c.id = task.id) THEN
-		RAISE EXCEPTION 'handler cancelled it without being asked' USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	RETURN try;
+	RETURN made;
 END $$;
 
 /*
@@ -287,8 +311,8 @@ END $$;
  *
  * Parameters
  *		task			as grab_tasks() returns it, and its number; won: how many there are; may_call:
- *						whether types have functions of on_end; is_void: whether the handler
- *						returns nothing
+ *						whether types have functions of on_end; returns: the type that the
+ *						handler returns
  *
  * Errors
  *		40P01, 40001	locks or snapshots of other tasks may have caused them; alone, this task
@@ -305,14 +329,10 @@ DECLARE
 	places text;
 	n integer;
 BEGIN
-	made.try := twtasks_internal.new_try(task.number, task.id, task.version, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false);
-	made.type := task.type;
-	made.is_finished := false;
+	made := twtasks_internal.execution_of(task);
 	IF task.version IS NULL THEN
 		RETURN made;
 	END IF;
-	made.tries := task.tries;
-	made.wait_us := CASE WHEN task.runnable IS NOT NULL THEN greatest(extract(epoch FROM task.grabbed - task.runnable) * 1000000, 0) END;
 	done := made;
 	done.try := twtasks_internal.tried(made, function, task, retry);
 	IF task.may_call AND (SELECT nullif(p.on_end, 'none') FROM twtasks.policy_of(task.type) p) IS NOT NULL THEN
@@ -355,31 +375,39 @@ DECLARE
 	runs_as oid;
 	schema oid;
 	handler pg_proc;
+	is_batch CONSTANT boolean := find_handler.function LIKE '%' || twtasks_internal.batch_argument();
+	name CONSTANT text := replace(find_handler.function, twtasks_internal.batch_argument(), '');
+	input CONSTANT regtype := CASE WHEN is_batch THEN 'twtasks.task_input[]' ELSE 'twtasks.task_input' END;
 BEGIN
 	PERFORM twtasks_internal.require('function', find_handler.function IS NULL);
 	runs_as := twtasks_internal.handler_role(find_handler.role);
-	SELECT n.oid INTO schema FROM pg_namespace n, parse_ident(find_handler.function) p
+	SELECT n.oid INTO schema FROM pg_namespace n, parse_ident(name) p
 	WHERE cardinality(p) = 2 AND n.nspname = p[1];
 	IF NOT has_schema_privilege(runs_as, schema, 'USAGE') THEN
-		RAISE EXCEPTION 'permission denied for the schema of handler function "%"', find_handler.function
+		RAISE EXCEPTION 'permission denied for the schema of handler function "%"', name
 			USING ERRCODE = 'insufficient_privilege',
 				HINT = format('GRANT USAGE ON SCHEMA %s TO %I.', schema::regnamespace, pg_get_userbyid(runs_as));
 	END IF;
 	SELECT p.* INTO handler FROM pg_proc p
-	WHERE p.oid = twtasks_internal.function_named(find_handler.function, '{twtasks.task_input}');
+	WHERE p.oid = twtasks_internal.function_named(name, ARRAY[input]);
 	IF NOT FOUND THEN
-		RAISE EXCEPTION 'handler function "%" does not exist', find_handler.function
+		RAISE EXCEPTION 'handler function "%" does not exist', name
 			USING ERRCODE = 'undefined_function',
-				HINT = format('Create it as %s(task twtasks.task_input), with its schema in the name.', find_handler.function);
-	ELSIF handler.prorettype NOT IN ('void'::regtype, 'twtasks.task_result'::regtype) OR handler.proretset THEN
-		RAISE EXCEPTION 'handler function "%" must return twtasks.task_result or void', find_handler.function
+				HINT = CASE WHEN twtasks_internal.function_named(name, '{twtasks.task_input}') IS NOT NULL
+						THEN 'It takes one task: leave the option "batch" of the handler out.'
+					WHEN twtasks_internal.function_named(name, '{twtasks.task_input[]}') IS NOT NULL
+						THEN 'It takes an array of tasks: set the option "batch" of the handler.'
+					ELSE format('Create it as %s(%s %s), with its schema in the name.', name, CASE WHEN is_batch THEN 'tasks' ELSE 'task' END, input) END;
+	ELSIF handler.proretset OR NOT (handler.prorettype IN ('void'::regtype, 'twtasks.task_result'::regtype)
+												   OR is_batch AND handler.prorettype = 'twtasks.task_answer[]'::regtype) THEN
+		RAISE EXCEPTION 'handler function "%" must return %twtasks.task_result or void', name, CASE WHEN is_batch THEN 'twtasks.task_answer[], ' ELSE '' END
 			USING ERRCODE = 'undefined_function';
 	ELSIF NOT has_function_privilege(runs_as, handler.oid, 'EXECUTE') THEN
-		RAISE EXCEPTION 'permission denied for handler function "%"', find_handler.function
+		RAISE EXCEPTION 'permission denied for handler function "%"', name
 			USING ERRCODE = 'insufficient_privilege',
-				HINT = format('GRANT EXECUTE ON FUNCTION %s(twtasks.task_input) TO %I.', find_handler.function, pg_get_userbyid(runs_as));
+				HINT = format('GRANT EXECUTE ON FUNCTION %s(%s) TO %I.', name, input, pg_get_userbyid(runs_as));
 	END IF;
-	PERFORM twtasks_internal.check_runs_as(handler, find_handler.function, find_handler.role);
+	PERFORM twtasks_internal.check_runs_as(handler, name, find_handler.role);
 	RETURN handler.oid;
 END
 
@@ -388,8 +416,9 @@ END
 DECLARE
 	executions twtasks_internal.execution[] := '{}';
 	task record;
-	handler oid;
-	is_void boolean;
+	handler record;
+	one twtasks_internal.execution;
+	given twtasks_internal.execution[] := '{}';
 	may_call boolean;
 	ends twtasks_internal.ended_try[];
 	tries twtasks_internal.try[];
@@ -397,8 +426,9 @@ BEGIN
 	IF incarnation IS NULL OR token IS NULL THEN
 		RAISE EXCEPTION 'incarnation and token must not be null' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
-	handler := twtasks_internal.find_handler(execute_tasks.function, execute_tasks.role);
-	is_void := (SELECT p.prorettype = 'void'::regtype FROM pg_proc p WHERE p.oid = handler);
+	SELECT replace(execute_tasks.function, twtasks_internal.batch_argument(), '') AS name, p.prorettype::regtype AS returns,
+		p.proargtypes[0] = 'twtasks.task_input[]'::regtype AS is_batch INTO handler
+	FROM pg_proc p WHERE p.oid = twtasks_internal.find_handler(execute_tasks.function, execute_tasks.role);
 	may_call := EXISTS (SELECT FROM twtasks.type_policy p WHERE p.options ? 'on_end');
 	PERFORM twtasks_internal.require(u.name, u.is_null)
 	FROM unnest('{ids,versions,timeouts_ms,stuck,types,buckets}'::text[], ARRAY[ids IS NULL, versions IS NULL, timeouts_ms IS NULL,
@@ -406,14 +436,27 @@ BEGIN
 	-- From here on, deferrable triggers on our tables fire with the grab, not with a handler.
 	PERFORM twtasks_internal.fire_all_deferred(), twtasks_internal.check_calls();
 	FOR task IN
-		SELECT g.*, row_number() OVER () AS number, count(g.version) OVER () AS won, may_call, is_void
+		SELECT g.*, row_number() OVER () AS number, count(g.version) OVER () AS won, may_call, handler.returns AS returns
 		FROM (SELECT f.* FROM twtasks_internal.grab_tasks(ids, versions, incarnation, token, timeouts_ms, stuck, types, buckets,
 					  true, coalesce(places, '{}')) f WHERE execute_tasks.grabbed IS NOT TRUE
 			  UNION ALL
 			  SELECT f.* FROM twtasks_internal.grabbed_before(ids, versions, incarnation, token) f WHERE execute_tasks.grabbed) g
 	LOOP
-		executions := executions || twtasks_internal.execute_one(execute_tasks.function, task, retry, incarnation, token);
+		IF NOT handler.is_batch OR task.version IS NULL THEN
+			executions := executions || twtasks_internal.execute_one(handler.name, task, retry, incarnation, token);
+		ELSE
+			one := twtasks_internal.execution_of(task);
+			one.input := twtasks_internal.task_input(task.id, task.version, task.type, task.sub_type,
+				task.bucket, task.priority, task.tries, task.grabbed, task.data, task.payload, task.context, task.key);
+			one.place := task.place;
+			given := given || one;
+		END IF;
 	END LOOP;
+	IF cardinality(given) > 0 THEN
+		SELECT handler.name AS name, handler.returns AS returns, retry AS retry, incarnation AS incarnation, token AS token,
+			may_call AS may_call, cardinality(given) AS won INTO handler;
+		executions := executions || twtasks_internal.execute_batch(handler, given);
+	END IF;
 	tries := ARRAY(SELECT e.try FROM unnest(executions) e WHERE (e.try).version IS NOT NULL AND e.failure IS NULL AND NOT e.is_finished);
 	IF cardinality(tries) > 0 THEN
 		ends := ARRAY(SELECT e FROM twtasks_internal.run_ends(tries, incarnation, token, false, true) e);

@@ -5,9 +5,11 @@
  *
  *		from: sidecar/execute/sql/sql_session.c
  *
- * Each handler runs in a subtransaction of its own, so a handler that fails
- * undoes only its own work.  One call at the end finishes all tasks that
- * succeeded, except those that on_end hears of.
+ * Each call of a handler runs in a subtransaction of its own, so a handler that
+ * fails undoes only its own work.  A handler of one task is called for each; one of an
+ * array is called for all.  If that call fails, nobody knows which task is to blame: so
+ * it is called for each half, until a task fails alone or the call succeeds.  One call
+ * at the end finishes all tasks that succeeded, except those that on_end hears of.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,11 +19,11 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -30,15 +32,14 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 #include "utils/uuid.h"
 
 #include "base/caller.h"
 #include "base/contract.h"
-#include "base/interval.h"
 #include "base/plan.h"
 #include "base/rows.h"
 #include "common/places.h"
+#include "execute/answer.h"
 #include "execute/execute.h"
 #include "finish/finish_call.h"
 #include "finish/judge.h"
@@ -77,6 +78,8 @@ typedef struct ExecuteCall
 	ReturnSetInfo *results;
 	bool		tells_results;	/* the SQL of 1.0 has no message of success */
 	Oid			function;
+	Oid			answer_type;
+	bool		is_batch;		/* the function takes an array of tasks */
 	NullableDatum role;
 	NullableDatum retry;
 	Datum		incarnation;
@@ -146,6 +149,8 @@ begin_call(FunctionCallInfo fcinfo, ExecuteCall *call)
 {
 	call->results = (ReturnSetInfo *) fcinfo->resultinfo;
 	call->function = find_handler(fcinfo);
+	call->answer_type = get_func_rettype(call->function);
+	call->is_batch = execute_takes_batch(call->function);
 	call->role = fcinfo->args[1];
 	call->retry = fcinfo->args[ARG_RETRY];
 	call->incarnation = PG_GETARG_DATUM(ARG_INCARNATION);
@@ -165,34 +170,6 @@ end_call(ExecuteCall *call)
 	MemoryContextDelete(call->scratch);
 	ExecDropSingleTupleTableSlot(call->slot);
 	table_close(call->table, NoLock);
-}
-
-static const ShapeColumn answer_columns[] = {
-	{"result", TEXTOID},
-	{"delay", INTERVALOID},
-	{"message", TEXTOID}
-};
-
-static const Shape answer_shape = SHAPE("task_result", answer_columns);
-
-/* Reads the handler's answer; NULL, or a void function, means done. */
-static void
-read_answer(Try *try, Datum answer, bool is_null)
-{
-	Datum		values[lengthof(answer_columns)];
-	bool		nulls[lengthof(answer_columns)];
-
-	try->result = TRY_DONE;
-	if (is_null)
-		return;
-	shape_deform(&answer_shape, DatumGetHeapTupleHeader(answer), values, nulls);
-	if (!nulls[0])
-		try->result = try_result_of(TextDatumGetCString(values[0]));
-	if (!nulls[1])
-		try->delay_ms = (int64) interval_ms(DatumGetIntervalP(values[1]));
-	try->has_delay = !nulls[1];
-	if (!nulls[2])
-		try->message = DatumGetTextPCopy(values[2]);
 }
 
 /* The policies of the type decide whether the handler gets what it asks for. */
@@ -246,44 +223,66 @@ finish_tasks(const ExecuteCall *call, Execution *executions, int count)
 			executions[i].try.facts = finish.tries[n++].facts;
 }
 
+static bool
+any_on_end(const Execution *set, int n)
+{
+	for (int i = 0; policy_any_on_end() && i < n; i++)
+		if (policy_of_text(set[i].type)->on_end != NULL)
+			return true;
+	return false;
+}
+
 /*
  * A function of on_end that fails must undo the handler's work too, so it runs in
  * the handler's subtransaction.
  */
 static void
-finish_with_handler(const ExecuteCall *call, Execution *execution)
+finish_with_handler(const ExecuteCall *call, Execution *set, int n)
 {
-	if (!policy_any_on_end() || policy_of_text(execution->type)->on_end == NULL)
+	if (!any_on_end(set, n))
 		return;
-	finish_tasks(call, execution, 1);
-	execution->is_finished = true;
+	finish_tasks(call, set, n);
+	for (int i = 0; i < n; i++)
+		set[i].is_finished = true;
 }
 
-static Jsonb *
-copy_outcome(Jsonb *outcome)
+/* ---- one call of the handler ---- */
+
+static Datum
+argument_of(const ExecuteCall *call, const Execution *set, int n)
 {
-	return outcome == NULL ? NULL :
-		DatumGetJsonbP(datumCopy(PointerGetDatum(outcome), false, -1));
+	Datum	   *inputs;
+
+	if (!call->is_batch)
+		return set[0].input;
+	inputs = palloc(n * sizeof(Datum));
+	for (int i = 0; i < n; i++)
+		inputs[i] = set[i].input;
+	return PointerGetDatum(construct_array(inputs, n, shape_type("task_input"), -1, false, TYPALIGN_DOUBLE));
 }
 
-/* Runs in the handler's subtransaction. */
 static void
-call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
+take_answer(const ExecuteCall *call, Execution *set, int n, NullableDatum answer)
 {
-	Datum		answer;
-	bool		isnull;
-	Try		   *try = &execution->try;
-	MemoryContext inner;
+	Jsonb	   *outcome = outcome_end();
+	Try		  **tries = palloc(n * sizeof(Try *));
 
-	CommandCounterIncrement();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	outcome_begin();
-	answer = execute_call(call->function, call->role, execution->input, &isnull);
-	PopActiveSnapshot();
-	inner = MemoryContextSwitchTo(outer);
-	read_answer(try, answer, isnull);
-	try->outcome = copy_outcome(outcome_end());
-	MemoryContextSwitchTo(inner);
+	if (outcome != NULL)
+		outcome = DatumGetJsonbP(datumCopy(PointerGetDatum(outcome), false, -1));
+	for (int i = 0; i < n; i++)
+	{
+		tries[i] = &set[i].try;
+		tries[i]->outcome = outcome;
+	}
+	answer_read(call->answer_type, answer, tries, n);
+	pfree(tries);
+}
+
+static void
+check_answer(ExecuteCall *call, Execution *execution)
+{
+	Try		   *try = &execution->try;
+
 	if (!table_tuple_fetch_row_version(call->table, &try->place, SnapshotSelf, call->slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -293,7 +292,26 @@ call_handler(ExecuteCall *call, Execution *execution, MemoryContext outer)
 		judge(call, execution);
 	else if (try->result == TRY_CANCELLED)
 		check_cancelled(execution);
-	finish_with_handler(call, execution);
+}
+
+/* Runs in the handler's subtransaction. */
+static void
+call_handler(ExecuteCall *call, Execution *set, int n, MemoryContext outer)
+{
+	NullableDatum answer;
+	MemoryContext inner;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	outcome_begin();
+	answer = execute_call(call->function, call->role, argument_of(call, set, n), call->is_batch);
+	PopActiveSnapshot();
+	inner = MemoryContextSwitchTo(outer);
+	take_answer(call, set, n, answer);
+	MemoryContextSwitchTo(inner);
+	for (int i = 0; i < n; i++)
+		check_answer(call, &set[i]);
+	finish_with_handler(call, set, n);
 }
 
 /*
@@ -316,13 +334,39 @@ is_own_failure(const ExecuteCall *call, const ErrorData *error)
 	}
 }
 
-/* Works like a block with EXCEPTION WHEN OTHERS; compare PostgreSQL's pl_exec.c. */
+static char *
+failure_text(const ErrorData *error)
+{
+	char		places[PLACES_BYTES];
+
+	places_name(error->context, places);
+	return psprintf("%s%s (SQLSTATE %s)", error->message, places, unpack_sql_state(error->sqlerrcode));
+}
+
+/* The subtransaction is undone, and with it the answer. */
 static void
-execute_one(ExecuteCall *call, Execution *execution)
+forget_answer(Execution *execution)
+{
+	const Try  *try = &execution->try;
+
+	execution->try = (Try)
+	{
+		.id = try->id, .version = try->version, .grab = try->grab, .place = try->place
+	};
+	execution->is_finished = false;
+}
+
+/*
+ * Calls the handler.  Returns NULL, or the failure, after which nothing of the call is
+ * left.  Works like a block with EXCEPTION WHEN OTHERS; compare PostgreSQL's pl_exec.c.
+ */
+static char *
+try_set(ExecuteCall *call, Execution *set, int n)
 {
 	MemoryContext outer = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	ErrorContextCallback *callers = error_context_stack;
+	char	   *volatile failure = NULL;
 
 	BeginInternalSubTransaction(NULL);
 
@@ -331,7 +375,7 @@ execute_one(ExecuteCall *call, Execution *execution)
 	PG_TRY();
 	{
 		error_context_stack = NULL; /* only the handler's own functions count */
-		call_handler(call, execution, outer);
+		call_handler(call, set, n, outer);
 		error_context_stack = callers;
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(outer);
@@ -340,7 +384,6 @@ execute_one(ExecuteCall *call, Execution *execution)
 	PG_CATCH();
 	{
 		ErrorData  *error;
-		char		places[PLACES_BYTES];
 
 		MemoryContextSwitchTo(outer);
 		error = CopyErrorData();
@@ -351,13 +394,33 @@ execute_one(ExecuteCall *call, Execution *execution)
 		CurrentResourceOwner = owner;
 		if (!is_own_failure(call, error))
 			ReThrowError(error);
-		places_name(error->context, places);
-		execution->failure = psprintf("%s%s (SQLSTATE %s)", error->message, places,
-									  unpack_sql_state(error->sqlerrcode));
+		failure = failure_text(error);
 		FreeErrorData(error);
 	}
 	PG_END_TRY();
 	MemoryContextReset(call->scratch);
+	return failure;
+}
+
+/* Runs a task, or an array of them, whose halves run again if it fails. */
+static void
+execute_set(ExecuteCall *call, Execution *set, int n)
+{
+	char	   *failure;
+
+	CHECK_FOR_INTERRUPTS();
+	failure = try_set(call, set, n);
+	if (failure == NULL)
+		return;
+	for (int i = 0; i < n; i++)
+		forget_answer(&set[i]);
+	if (n == 1)
+		set[0].failure = failure;
+	else
+	{
+		execute_set(call, set, n / 2);
+		execute_set(call, set + n / 2, n - n / 2);
+	}
 }
 
 /* The failure; of a finished task, its result unless it is done. */
@@ -411,11 +474,10 @@ execute_tasks(FunctionCallInfo fcinfo)
 		grabbed_all(fcinfo, GRAB_ARGS, keep_task, &call);
 	else
 		(void) grab_all(fcinfo, GRAB_ARGS, keep_task, &call);
-	for (int i = 0; i < call.n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		execute_one(&call, &call.executions[i]);
-	}
+	if (call.is_batch && call.n > 0)
+		execute_set(&call, call.executions, call.n);
+	for (int i = 0; !call.is_batch && i < call.n; i++)
+		execute_set(&call, &call.executions[i], 1);
 	finish_tasks(&call, call.executions, call.n);
 	put_results(&call);
 	end_call(&call);

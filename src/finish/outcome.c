@@ -65,8 +65,8 @@ outcome_end(void)
 	return outcome;
 }
 
-static void
-check_outcome(Jsonb *outcome)
+void
+outcome_check(Jsonb *outcome)
 {
 	int			length;
 
@@ -85,7 +85,7 @@ TWT_FUNCTION(twt_check_outcome);
 Datum
 twt_check_outcome(PG_FUNCTION_ARGS)
 {
-	check_outcome(PG_GETARG_JSONB_P(0));
+	outcome_check(PG_GETARG_JSONB_P(0));
 	PG_RETURN_VOID();
 }
 
@@ -102,7 +102,7 @@ twt_set_outcome(PG_FUNCTION_ARGS)
 				 errmsg("no SQL handler is running"),
 				 errhint("Call twtasks.set_outcome() in the function that a sidecar runs for a task.")));
 	outcome = PG_GETARG_JSONB_P(0);
-	check_outcome(outcome);
+	outcome_check(outcome);
 	set_outcome(outcome);
 	PG_RETURN_VOID();
 }

@@ -3,7 +3,7 @@
  * outcome.h
  *		The outcome that a handler gives to functions of on_end.
  *
- *		from: execute_tasks.c, sql/run/set_outcome.sql
+ *		from: execute_tasks.c, answer.c, sql/run/set_outcome.sql
  *
  * A SQL handler sets its outcome while it runs.  A savepoint to which the handler
  * returns takes the outcome back.
@@ -14,6 +14,9 @@
 #define TWT_OUTCOME_H
 
 #include "utils/jsonb.h"
+
+/* Raises 22023 unless the value can be an outcome. */
+extern void outcome_check(Jsonb *outcome);
 
 /* A SQL handler begins, and has no outcome. */
 extern void outcome_begin(void);

@@ -7,7 +7,7 @@ BEGIN;
 \ir ../lib/events.sql
 CREATE SCHEMA app;
 GRANT USAGE ON SCHEMA app TO PUBLIC;
-SELECT plan(30);
+SELECT plan(31);
 
 CREATE FUNCTION app.rule(task twtasks.task_input) RETURNS twtasks.stuck_rule
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -29,7 +29,7 @@ SELECT twtasks.configure_type('STUCK', stuck_function => 'app.rule'), twtasks.co
 	twtasks.configure_stream('stream', 'EVENT'), twtasks.schedule('daily', '0 3 * * *', 'BY_SCHEDULE', '{"d": 1}') \g /dev/null
 
 SELECT is((SELECT count(*) FROM pg_type WHERE typnamespace = 'twtasks'::regnamespace AND typtype = 'c'
-		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 13::bigint, 'the types of twtasks that users can extend');
+		   AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')), 14::bigint, 'the types of twtasks that users can extend');
 DO $$
 DECLARE
 	type regtype;
@@ -50,6 +50,14 @@ SELECT twtasks_internal.grab_tasks(ARRAY[pg_temp.id(4)], '{0}', pg_temp.node(), 
 SELECT is((SELECT concat_ws(' ', type, data, key, note) FROM twtasks_internal.resolve_grab(ARRAY[pg_temp.id(4)], '{0}', pg_temp.node(), 77)),
 	'LOST {"d": 1} k', 'a lost grab is resolved');
 
+-- ---- a handler of an array ----
+CREATE FUNCTION app.each(tasks twtasks.task_input[]) RETURNS twtasks.task_answer[]
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$ SELECT array_agg(jsonb_populate_record(NULL::twtasks.task_answer, jsonb_build_object('id', t.id, 'message', t.data))) FROM unnest(tasks) t $$;
+SELECT twtasks.add_task('EACH', to_jsonb(n), task_id => pg_temp.id(n)) FROM generate_series(6, 7) n \g /dev/null
+SELECT twtasks_internal.execute_tasks('app.each(twtasks.task_input[])', NULL, ARRAY[pg_temp.id(6), pg_temp.id(7)], '{0}', pg_temp.node(), pg_temp.token(), '{60000}', '{error}') \g /dev/null
+SELECT is(ARRAY(SELECT concat_ws(' ', f.type, f.message) FROM twtasks.finished_task f WHERE f.id IN (pg_temp.id(6), pg_temp.id(7)) ORDER BY f.id), '{EACH 6,EACH 7}', 'a handler answers for each of its tasks');
+
 -- ---- changes by hand, and functions for ends ----
 SELECT twtasks.add_task('ENDS', '{"d": 1}', task_id => pg_temp.id(n)) FROM generate_series(11, 14) n \g /dev/null
 SELECT pg_temp.grab(pg_temp.id(n)) FROM generate_series(12, 13) n \g /dev/null
@@ -67,7 +75,7 @@ SELECT is(twtasks.finish_task(pg_temp.id(99), 1, 'done')::text, '(not_found,,,)'
 SELECT is((SELECT string_agg(task->>'status', ' ' ORDER BY task->>'id', task->>'version') FROM app.heard WHERE task ? 'note'),
 	'CANCELLED ERROR FAILED DONE', 'the function for ends heard of them');
 
-SELECT is((SELECT string_agg(concat_ws(' ', l.type, l.looked_at, l.note), ', ') FROM twtasks.list_tasks(type => 'LOST') l), 'LOST, 8', 'tasks are listed');
+SELECT is((SELECT string_agg(concat_ws(' ', l.type, l.looked_at, l.note), ', ') FROM twtasks.list_tasks(type => 'LOST') l), 'LOST, 10', 'tasks are listed');
 
 -- ---- late results ----
 CREATE TABLE app.late (late jsonb);

@@ -215,10 +215,12 @@ CREATE FUNCTION look(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE sq
 CREATE FUNCTION stuck(task twtasks.task_input) RETURNS twtasks.stuck_rule LANGUAGE sql AS 'SELECT ''retry''::twtasks.stuck_rule';
 CREATE FUNCTION take(message twtasks.message) RETURNS twtasks.new_task LANGUAGE sql AS 'SELECT NULL::twtasks.new_task';
 CREATE FUNCTION ended(tasks twtasks.ended_task[]) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION paid(tasks twtasks.task_input[]) RETURNS twtasks.task_answer[] LANGUAGE sql AS 'SELECT NULL::twtasks.task_answer[]';
 CREATE FUNCTION late(results twtasks.late_result[]) RETURNS void LANGUAGE sql AS '';
 DROP EXTENSION twtasks;
 ALTER EXTENSION twtasks DROP TYPE twtasks.task_input;
 ALTER EXTENSION twtasks DROP TYPE twtasks.task_result;
+ALTER EXTENSION twtasks DROP TYPE twtasks.task_answer;
 ALTER EXTENSION twtasks DROP TYPE twtasks.new_task;
 ALTER EXTENSION twtasks DROP TYPE twtasks.message;
 ALTER EXTENSION twtasks DROP TYPE twtasks.stuck_rule;

@@ -7,7 +7,8 @@
  *
  * Grab, function and finish are one statement and so one transaction: the
  * function's effects in the database happen exactly once.  Quick tasks share a
- * statement, each in its own subtransaction.
+ * statement, each in its own subtransaction.  With the option "batch" they share one
+ * call of the function, which takes them as an array.
  *
  *-------------------------------------------------------------------------
  */
@@ -152,12 +153,20 @@ check_role(const char *text)
 	return NULL;
 }
 
+/* While the sessions run their batches, as many tasks gather. */
+#define BATCHES_AT_ONCE 2
+
 /* A lost transaction has no effects, so its tasks may run again. */
 static bool
 sql_settle(void *target, const Place *place)
 {
-	(void) place;
-	((HandlerConfig *) target)->is_atomic = true;
+	HandlerConfig *config = target;
+
+	config->is_atomic = true;
+	if (config->batch > 0 && options_given(place, "prefetch"))
+		options_note(place, "prefetch", "has no effect, since \"batch\" says how many tasks a call has");
+	if (config->concurrency == 0)
+		config->concurrency = config->batch > 0 ? config->processes * config->batch * BATCHES_AT_ONCE : 16;
 	return true;
 }
 
@@ -176,7 +185,8 @@ static const Option options[] = {
 	},
 	HANDLER_PROCESSES,
 	HANDLER_PREFETCH("64"),
-	HANDLER_CONCURRENCY("16", ""),
+	HANDLER_BATCH(BATCH_MAX),
+	HANDLER_CONCURRENCY(NULL, "; default: 16, or with batch twice processes times batch"),
 	HANDLER_GRACE,
 };
 

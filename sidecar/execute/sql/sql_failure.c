@@ -11,6 +11,9 @@
 #include "execute/sql/sql_failure.h"
 #include "pg/pg.h"
 
+/* A library of 1.0 takes the argument of a function of an array for a part of its name. */
+static const char refused_name[] = "DeconstructQualifiedName";
+
 /* The SQL edition refuses a handler there; the words beside it may be translated. */
 static const char refusing_function[] = "twtasks_internal.find_handler(text,name)";
 
@@ -33,6 +36,7 @@ sql_failure_is_unfit(const PGresult *result)
 	const char *context = PQresultErrorField(result, PG_DIAG_CONTEXT);
 
 	return (function != NULL && (strcmp(function, "twt_find_handler") == 0 ||
-								 strcmp(function, "handler_role") == 0)) ||
+								 strcmp(function, "handler_role") == 0 ||
+								 strcmp(function, refused_name) == 0)) ||
 		(context != NULL && strstr(context, refusing_function) != NULL);
 }

@@ -296,13 +296,15 @@ send_execute(SqlSession *session)
 	const RunnerParts *parts = session->setup->parts;
 	const HandlerConfig *config = session->setup->config;
 	Batch	   *batch = session->batch;
+	char	   *function = calls_function(config);
 	WireParams	params;
 
 	session->statement_us = batch->items[0].policy->timeout_us;
 	if (session->statement_us != session->timeout_us)
 		set_timeout(session, session->statement_us);
 	wire_init(&params);
-	wire_add_text(&params, config->function);
+	wire_add_text(&params, function);
+	pfree(function);
 	wire_add_text(&params, config->role);
 	batch_add_ids(batch, &params);
 	wire_add_int8(&params, node_incarnation(parts->node));

@@ -8,7 +8,8 @@
  * A statement that fails as a whole (a timeout, a deadlock) has had no effect
  * and does not tell which task caused it.  So its tasks run again one by one.
  * A task that fails alone is grabbed, so that the attempt counts, and then
- * finished.
+ * finished.  A function that takes an array of tasks and raises an error does not fail
+ * the statement: the database divides the array until it finds the task.
  *
  * A task under a cluster-wide limit runs alone, and a separate call grabs it
  * first: other nodes must see its slot while it runs.

@@ -78,7 +78,8 @@ sql_waiting_learn(SqlWaiting *list, double task_us)
 
 /*
  * The size of the next batch: small enough for a short statement, and for work
- * in all sessions.
+ * in all sessions.  A function that takes an array gets what waits: its call may cost
+ * the same for many tasks as for one, so that the time of a task tells nothing.
  */
 static int
 next_size(const SqlWaiting *list)
@@ -90,6 +91,8 @@ next_size(const SqlWaiting *list)
 
 	if (list->nalone > 0)
 		return 1;
+	if (list->config->batch > 0)
+		return Min(list->config->batch, BATCH_MAX);
 	return Max(1, Min(Min(most, share), (int) Min(quick, BATCH_MAX)));
 }
 

@@ -335,11 +335,7 @@ static const Option worker_options[] = {
 	HANDLER_DIRECTORY,
 	HANDLER_PROCESSES,
 	HANDLER_PREFETCH("1"),
-	{
-		"batch", OPTION_INTEGER, offsetof(HandlerConfig, batch),
-		.fallback = "0", .needs_restart = true, .min = 0, .max = 10000,
-		.help = "most tasks in one line, as a list; 0: each line is a task"
-	},
+	HANDLER_BATCH(10000),
 	HANDLER_CONCURRENCY(NULL, "; default: processes times prefetch times batch"),
 	HANDLER_GRACE,
 	HANDLER_MAX_OUTPUT,

@@ -36,6 +36,12 @@ test_refused_by_extension(void **state)
 }
 
 static void
+test_refused_by_old_extension(void **state)
+{
+	assert_true(is_unfit("DeconstructQualifiedName", NULL));
+}
+
+static void
 test_refused_by_sql_edition(void **state)
 {
 	assert_true(is_unfit("exec_stmt_raise",
@@ -61,6 +67,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused_by_extension),
+		cmocka_unit_test(test_refused_by_old_extension),
 		cmocka_unit_test(test_refused_by_sql_edition),
 		cmocka_unit_test(test_failed),
 	};
