@@ -28,7 +28,7 @@ SELECT is_empty($$SELECT signature FROM pg_temp.function WHERE prosecdef AND NOT
 	'a function with its owner''s rights looks into pg_catalog first, and into pg_temp last');
 SELECT is_empty($$SELECT signature FROM pg_temp.function f, pg_roles r WHERE r.oid = f.proowner
 	AND (r.rolname !~ '^twtasks_' OR r.rolsuper OR r.rolcanlogin OR r.rolcreaterole OR r.rolbypassrls)$$,
-	'functions belong to roles of ours that cannot log in, and are not superusers');
+	'functions belong to roles of twtasks that cannot log in, and are not superusers');
 SELECT set_eq($$SELECT signature FROM pg_temp.function f WHERE EXISTS (
 		SELECT FROM aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) a WHERE a.grantee = 0)$$,
 	'{"twtasks.read_to_do(text,text)","twtasks.answer_to_do(text,text,jsonb)"}'::text[],
@@ -67,7 +67,7 @@ SELECT is_empty($$SELECT r.name, a.* FROM pg_temp.relation r CROSS JOIN LATERAL 
 SELECT is_empty($$SELECT r.name, c.attname, a.* FROM pg_temp.relation r JOIN pg_attribute c ON c.attrelid = r.oid CROSS JOIN LATERAL aclexplode(c.attacl) a
 	WHERE a.grantee = 0 OR a.privilege_type <> 'SELECT' OR a.is_grantable$$, '... and so it is with their columns');
 SELECT is_empty($$SELECT r.name, t.tgname FROM pg_temp.relation r JOIN pg_trigger t ON t.tgrelid = r.oid
-	WHERE NOT t.tgisinternal AND t.tgfoid NOT IN (SELECT oid FROM pg_temp.function)$$, 'each trigger calls a function of ours');
+	WHERE NOT t.tgisinternal AND t.tgfoid NOT IN (SELECT oid FROM pg_temp.function)$$, 'each trigger calls a function of twtasks');
 SELECT is_empty($$SELECT r.name, w.rulename FROM pg_temp.relation r JOIN pg_rewrite w ON w.ev_class = r.oid WHERE r.relkind <> 'v'
 	UNION ALL SELECT r.name, p.polname FROM pg_temp.relation r JOIN pg_policy p ON p.polrelid = r.oid
 	UNION ALL SELECT r.name, 'row security' FROM pg_temp.relation r WHERE r.relrowsecurity
@@ -91,19 +91,19 @@ LEFT JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobj
 LEFT JOIN pg_collation l ON d.refclassid = 'pg_collation'::regclass AND l.oid = d.refobjid;
 SELECT cmp_ok((SELECT count(*) FROM pg_temp.used WHERE namespace IS NOT NULL), '>', 100::bigint, 'the catalog says what relations use');
 SELECT is_empty($$SELECT what, uses FROM pg_temp.used WHERE namespace IS NOT NULL AND namespace NOT IN (SELECT oid FROM known)$$,
-	'relations use nothing but pg_catalog and what is ours');
+	'relations use nothing but pg_catalog and the schemas of twtasks');
 
 \if :is_sql
 \else
 -- ---- What the control files say ----
 SELECT is_empty($$SELECT name, version FROM pg_available_extension_versions WHERE name ~ '^twtasks(_|$)'
 	AND (trusted OR NOT superuser OR relocatable OR schema IS DISTINCT FROM 'twtasks')$$,
-	'only a superuser installs any version of an extension of ours, always into the schema twtasks');
+	'only a superuser installs any version of an extension of twtasks, always into the schema twtasks');
 
 -- A condition of a dump runs with the rights of the role that dumps.
 SELECT is_empty($$SELECT e.extname, c.condition FROM pg_extension e, unnest(e.extcondition) c(condition) WHERE e.extname ~ '^twtasks(_|$)' AND c.condition <> ''
 	AND (c.condition ~ '[a-z_0-9"]\s*\(' AND c.condition !~ '^WHERE EXISTS \(SELECT FROM pg_catalog\.pg_roles r WHERE r\.oid OPERATOR\(pg_catalog\.=\) role\)$')$$,
-	'a dump calls no function for the rows of our tables');
+	'a dump calls no function for the rows of its tables');
 
 -- ---- Settings: a session changes nothing that others execute ----
 SELECT twtasks.is_enabled() \g /dev/null
@@ -117,7 +117,7 @@ CREATE TEMPORARY TABLE setting AS SELECT name, setting AS value FROM pg_settings
 GRANT SELECT ON setting TO regress_setter;
 SET LOCAL ROLE regress_setter;
 SELECT is_empty($$SELECT name FROM setting WHERE pg_temp.caught(format('SET LOCAL %s = %L', name, value)) NOT IN ('42501', '55P02')$$,
-	'a role with all grants of ours sets none of them for its session');
+	'a role with all grants of twtasks sets none of them for its session');
 SELECT is_empty($$SELECT name FROM setting WHERE pg_temp.caught(format('ALTER ROLE CURRENT_USER SET %s = %L', name, value)) NOT IN ('42501', '55P02')$$,
 	'... nor for its sessions to come');
 SELECT is(pg_temp.caught('SET LOCAL twtasks.unknown = 1'), '42602', 'no session adds a setting with our prefix');
