@@ -15,24 +15,27 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 SET enable_seqscan = off
+SET plan_cache_mode = force_custom_plan
 SET jit = off
 AS $$
 DECLARE
 	day CONSTANT date := (at AT TIME ZONE 'UTC')::date;
-	since timestamptz;
+	part record;
 BEGIN
 	PERFORM twtasks_internal.begin_history('task_attempt') WHERE to_regclass('twtasks.task_attempt_other') IS NULL;
-	since := coalesce((SELECT p.first::timestamp AT TIME ZONE 'UTC' FROM twtasks_internal.history_parts('task_attempt') p
-					   WHERE day >= p.first AND day < p.past), '-infinity');
+	SELECT coalesce(min(p.first::timestamp AT TIME ZONE 'UTC'), '-infinity') AS since,
+		   coalesce(min(p.past::timestamp AT TIME ZONE 'UTC'), 'infinity') AS past INTO part
+	FROM twtasks_internal.history_parts('task_attempt') p WHERE day >= p.first AND day < p.past;
+	-- A plan for these two times leaves the other partitions alone; one for any times locks all.
 	INSERT INTO twtasks.task_attempt (task_id, version, try, runnable, started, ended, incarnation, result, error, next, node)
 	SELECT u.id, u.version, u.try, u.runnable, u.started, at, u.incarnation, u.result,
 		CASE WHEN u.version = 1 OR u.error IS DISTINCT FROM (
-				SELECT t.error FROM twtasks.task_attempt t WHERE t.task_id = u.id AND t.ended >= since
+				SELECT t.error FROM twtasks.task_attempt t WHERE t.task_id = u.id AND t.ended >= part.since AND t.ended < part.past
 				  AND t.error IS NOT NULL AND t.result <> 'late' ORDER BY t.version DESC LIMIT 1) THEN u.error END,
 		u.next, n.name
 	FROM unnest(attempts) u LEFT JOIN twtasks.node n ON n.incarnation = u.incarnation
 	WHERE u.next IS NULL OR u.version < 200
-	   OR 100 <> (SELECT count(*) FROM (SELECT FROM twtasks.task_attempt t WHERE t.task_id = u.id AND t.ended >= since LIMIT 100) a);
+	   OR 100 <> (SELECT count(*) FROM (SELECT FROM twtasks.task_attempt t WHERE t.task_id = u.id AND t.ended >= part.since AND t.ended < part.past LIMIT 100) a);
 EXCEPTION WHEN OTHERS OR ASSERT_FAILURE THEN
 	RAISE WARNING 'could not write % attempts: %', cardinality(attempts), SQLERRM
 		USING ERRCODE = SQLSTATE,
