@@ -25,45 +25,47 @@ AS $$
 $$;
 
 /*
- * twtasks_internal.runnable_since(task)
+ * twtasks_internal.runnable_since(type, queued, next_event_time, created)
  *
- *		Since when the task could run.
+ *		Since when a task could run, of which the row has these values.
  */
-CREATE FUNCTION twtasks_internal.runnable_since(task twtasks.task)
+CREATE FUNCTION twtasks_internal.runnable_since(type text, queued boolean, next_event_time timestamptz, created timestamptz)
 RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT greatest(CASE WHEN task.queued THEN task.next_event_time - twtasks_internal.queue_time(task.type) ELSE task.next_event_time END,
-		task.created)
+	SELECT greatest(CASE WHEN queued THEN next_event_time - twtasks_internal.queue_time(type) ELSE next_event_time END, created)
 $$;
 
 /*
- * twtasks_internal.attempt_of(task, result, error, next)
+ * twtasks_internal.attempt_of(...)
  *
- *		The attempt of a task that its row, as it was before, tells of.
+ *		The attempt of a task that its row, as it was before, tells of: with the columns of
+ *		the row, since a whole row would bring its data along, which may be damaged.
  *
- * Returns
- *		NULL: none is kept
+ * Parameters
+ *		runnable		see runnable_since()
  */
-CREATE FUNCTION twtasks_internal.attempt_of(task twtasks.task, result text, error text, next timestamptz)
+CREATE FUNCTION twtasks_internal.attempt_of(
+	id uuid, version bigint, tries integer, status twtasks.task_status, state_time timestamptz, queued boolean, runnable timestamptz, incarnation bigint,
+	result text, error text, next timestamptz)
 RETURNS twtasks_internal.attempt
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	is_started CONSTANT boolean := task.status = 'PROCESSING';
+	is_started CONSTANT boolean := status = 'PROCESSING';
 	made twtasks_internal.attempt;
 BEGIN
-	made.id := task.id;
-	made.version := task.version;
-	made.try := task.tries + CASE WHEN is_started THEN 0 ELSE 1 END;
-	made.runnable := twtasks_internal.runnable_since(task);
+	made.id := id;
+	made.version := version;
+	made.try := tries + CASE WHEN is_started THEN 0 ELSE 1 END;
+	made.runnable := runnable;
 	IF is_started THEN
 		-- A task that was handed on is not queued, and its row no longer tells.
-		made.runnable := CASE WHEN task.queued THEN least(made.runnable, task.state_time) END;
-		made.started := task.state_time;
-		made.incarnation := task.incarnation;
+		made.runnable := CASE WHEN queued THEN least(runnable, state_time) END;
+		made.started := state_time;
+		made.incarnation := incarnation;
 	END IF;
 	made.result := result;
 	made.error := error;
@@ -245,7 +247,9 @@ BEGIN
 				CASE WHEN e.is_done THEN e.message END, e.outcome) END,
 			e.adds, CASE WHEN e.adds IS NOT NULL THEN (e.task).context END),
 		CASE WHEN keeps_attempts AND (e.what IS NOT NULL OR e.status <> 'DONE' AND e.was = 'PROCESSING')
-			THEN twtasks_internal.attempt_of(e.task, coalesce(e.what, CASE e.status WHEN 'FAILED' THEN 'failed' ELSE 'cancelled' END), e.error, NULL) END
+			THEN twtasks_internal.attempt_of(e.id, e.version, (e.task).tries, e.was, e.state_time, (e.task).queued,
+				twtasks_internal.runnable_since(e.type, (e.task).queued, (e.task).next_event_time, (e.task).created), (e.task).incarnation,
+				coalesce(e.what, CASE e.status WHEN 'FAILED' THEN 'failed' ELSE 'cancelled' END), e.error, NULL) END
 	FROM ends e;
 END $$;
 
@@ -275,7 +279,9 @@ DECLARE
 BEGIN
 	RETURN QUERY
 	WITH given AS MATERIALIZED (
-		SELECT t AS was, u.number, u.id, u.result, u.what, u.outcome, d.delay_ms, at + d.delay_ms * interval '1 millisecond' AS due,
+		SELECT t.deadline AS old_deadline, t.status AS was, t.state_time AS since, t.queued, t.tries, t.incarnation, t.version AS old_version,
+			twtasks_internal.runnable_since(t.type, t.queued, t.next_event_time, t.created) AS runnable,
+			u.number, u.id, u.result, u.what, u.outcome, d.delay_ms, at + d.delay_ms * interval '1 millisecond' AS due,
 			twtasks_internal.cut_message(u.message) AS message,
 			CASE WHEN u.result IN ('error', 'fault') THEN 'ERROR' WHEN u.result IN ('accepted', 'later') THEN 'PROCESSING'
 				WHEN u.result = 'release' AND d.delay_ms = 0 THEN 'SUBMITTED' ELSE 'WAITING' END::twtasks.task_status AS next,
@@ -286,8 +292,8 @@ BEGIN
 		JOIN twtasks.task t ON t.id = u.id
 		WHERE u.is_locked AND u.facts IS NULL AND u.result NOT IN ('done', 'delete', 'ended')),
 	dated AS (
-		SELECT g.*, CASE WHEN g.result = 'later' THEN greatest((g.was).deadline, at + interval '1 hour')
-				WHEN g.stays THEN least(coalesce((g.was).deadline, 'infinity'), CASE WHEN g.delay_ms > 0 THEN g.due END) END AS deadline
+		SELECT g.*, CASE WHEN g.result = 'later' THEN greatest(g.old_deadline, at + interval '1 hour')
+				WHEN g.stays THEN least(coalesce(g.old_deadline, 'infinity'), CASE WHEN g.delay_ms > 0 THEN g.due END) END AS deadline
 		FROM given g),
 	changed AS (
 		UPDATE twtasks.task t
@@ -295,7 +301,7 @@ BEGIN
 			queued = CASE WHEN d.result = 'later' THEN t.queued ELSE d.next = 'SUBMITTED' END,
 			state_time = CASE WHEN d.stays THEN t.state_time
 				-- A task that is given back has not been started, and goes on waiting.
-				WHEN d.next = 'SUBMITTED' AND t.queued THEN least(twtasks_internal.runnable_since(d.was), at) ELSE at END,
+				WHEN d.next = 'SUBMITTED' AND t.queued THEN least(d.runnable, at) ELSE at END,
 			next_event_time = CASE WHEN d.result = 'accepted' THEN d.deadline WHEN d.stays OR d.next = 'SUBMITTED' THEN t.next_event_time
 				WHEN d.next = 'ERROR' THEN 'infinity' ELSE d.due END,
 			planned = CASE WHEN d.stays THEN t.planned END,
@@ -312,10 +318,10 @@ BEGIN
 				CASE WHEN c.next = 'WAITING' THEN c.due END) END AS trigger
 		FROM changed c)
 	SELECT twtasks_internal.new_ended_try(c.number, c.id, c.version, c.status, CASE WHEN c.next = 'WAITING' THEN c.delay_ms END, c.on_end,
-			CASE WHEN c.on_end IS NOT NULL THEN twtasks_internal.ended_task(c.was, c.version, c.status, c.state_time, c.error, NULL, c.outcome) END,
+			CASE WHEN c.on_end IS NOT NULL THEN twtasks_internal.ended_task((SELECT t FROM twtasks.task t WHERE t.id = c.id), c.version, c.status, c.state_time, c.error, NULL, c.outcome) END,
 			NULL, NULL),
-		CASE WHEN keeps_attempts AND (c.was).status = 'PROCESSING' AND c.result IN ('error', 'fault', 'retry')
-			THEN twtasks_internal.attempt_of(c.was, coalesce(c.what, CASE c.result WHEN 'retry' THEN 'retry' ELSE 'error' END), c.message,
+		CASE WHEN keeps_attempts AND c.was = 'PROCESSING' AND c.result IN ('error', 'fault', 'retry')
+			THEN twtasks_internal.attempt_of(c.id, c.old_version, c.tries, c.was, c.since, c.queued, c.runnable, c.incarnation, coalesce(c.what, CASE c.result WHEN 'retry' THEN 'retry' ELSE 'error' END), c.message,
 				CASE WHEN c.next = 'WAITING' THEN c.due END) END
 	FROM told c;
 END $$;

@@ -48,7 +48,9 @@ DECLARE
 BEGIN
 	IF twtasks_internal.keep_attempts() > '0' THEN
 		attempts := ARRAY(
-			SELECT twtasks_internal.attempt_of(t, note_attempts.result, note_attempts.error, note_attempts.next)
+			SELECT twtasks_internal.attempt_of(t.id, t.version, t.tries, t.status, t.state_time, t.queued,
+				twtasks_internal.runnable_since(t.type, t.queued, t.next_event_time, t.created), t.incarnation,
+				note_attempts.result, note_attempts.error, note_attempts.next)
 			FROM unnest(ids) WITH ORDINALITY u(id, n) JOIN twtasks.task t ON t.id = u.id ORDER BY u.n);
 	END IF;
 	-- The next try can run since this one ended.
