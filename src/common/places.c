@@ -14,6 +14,7 @@
 #define PLACES_MAX 3
 #define AT "function "
 #define RAISE "RAISE"
+#define OURS " twtasks_internal."
 
 /*
  * As "PL/pgSQL function f() line 1 at assignment", or "SQL function "f" statement 1".
@@ -35,6 +36,15 @@ is_raise(const char *line, size_t len)
 	return len >= strlen(RAISE) && strncmp(line + len - strlen(RAISE), RAISE, strlen(RAISE)) == 0;
 }
 
+/* Functions of the SQL edition call those of users. */
+static bool
+is_ours(const char *line, size_t len)
+{
+	const char *ours = strstr(line, OURS);
+
+	return ours != NULL && ours < line + len;
+}
+
 void
 places_name(const char *context, char places[PLACES_BYTES])
 {
@@ -50,6 +60,8 @@ places_name(const char *context, char places[PLACES_BYTES])
 
 		if (is_place(line, len))
 		{
+			if (is_ours(line, len))
+				return;
 			if ((n == 0 && is_raise(line, len)) || used + strlen(", in ") + len >= PLACES_BYTES)
 				return;
 			used += snprintf(places + used, PLACES_BYTES - used, ", in %.*s", (int) len, line);

@@ -7,8 +7,9 @@
  *
  * The context of an error has a line for each function and each statement under way,
  * the innermost first.  We keep three lines at most, and only those that name a
- * place in a function: the text of a statement may hold data.  A message of RAISE was
- * written for its reader, so no place is written.
+ * place in a function: the text of a statement may hold data.  Lines behind the first
+ * function of ours name no place of users.  A message of RAISE was written for its
+ * reader, so no place is written.
  *
  * Plain C without PostgreSQL's headers: both sides compile it.
  *

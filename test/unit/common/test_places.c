@@ -51,6 +51,16 @@ test_raise_stands_alone(void **state)
 }
 
 static void
+test_our_functions_end_the_places(void **state)
+{
+	expect("PL/pgSQL function f() line 1 at EXECUTE\nSQL statement \"SELECT twtasks_internal.x()\"\n"
+		   "PL/pgSQL function twtasks_internal.call_handler(text) line 6 at EXECUTE\nPL/pgSQL function g() line 1 at PERFORM",
+		   ", in PL/pgSQL function f() line 1 at EXECUTE");
+	expect("PL/pgSQL function f() line 1 at EXECUTE\nPL/pgSQL function g() line 1 at PERFORM\nstatement of twtasks_internal.x()",
+		   ", in PL/pgSQL function f() line 1 at EXECUTE, in PL/pgSQL function g() line 1 at PERFORM");
+}
+
+static void
 test_bounds(void **state)
 {
 	char		context[3 * PLACES_BYTES];
@@ -76,6 +86,7 @@ main(void)
 		cmocka_unit_test(test_lines_of_functions),
 		cmocka_unit_test(test_statement_that_looks_like_a_place),
 		cmocka_unit_test(test_raise_stands_alone),
+		cmocka_unit_test(test_our_functions_end_the_places),
 		cmocka_unit_test(test_bounds),
 	};
 
