@@ -73,7 +73,7 @@ sub ask
 
 	print {$socket} $word;
 	$poll->mask($socket => POLLIN);
-	while ($poll->poll(1) > 0)
+	while ($poll->poll(10) > 0)
 	{
 		last if !sysread $socket, $answer, 65536, length $answer;
 	}
