@@ -45,7 +45,7 @@ sub start
 	return TwTasks::Sidecar->start(
 		$node, $name,
 		listen => $address{$name},
-		handlers => [ { types => [qw(MANY MADE)], noop => JSON::PP::true } ],
+		handlers => [ { types => [qw(MANY MADE)], stuck => 'retry', noop => JSON::PP::true } ],
 		kafka => {
 			brokers => [ split /,/, $kafka->brokers ],
 			group => 'test',
