@@ -2,7 +2,8 @@
 #
 # Each function that is bound to the library has a twin in SQL, and each twin has such a
 # function.  test/edition-misses names files that are there, and each check that a test of
-# pgTAP skips there: with its reason and how many, at most 40 in all.  "make demo
+# pgTAP skips there: with its reason and how many, at most 40 in all.  It names each file of
+# TAP that has a part for one of the two alone.  "make demo
 # EDITION=sql" gives each makefile a variable, so none has a use of its own for it.
 
 . "$(dirname "$0")/lib.bash"
@@ -17,12 +18,19 @@ skipped()
 
 listed()
 {
-	awk -F '\t' '!/^#/ && NF == 3' test/edition-misses | LC_ALL=C sort
+	awk -F '\t' '!/^#/ && NF == 3 && $3 != "part"' test/edition-misses | LC_ALL=C sort
+}
+
+# in_part -- files of TAP, as the list has them
+in_part()
+{
+	awk -F '\t' '!/^#/ && NF == 3 && $3 == "part" { print $1 }' test/edition-misses | LC_ALL=C sort
 }
 
 {
 	scripts/edition 2>&1 >/dev/null
 	diff <(listed) <(skipped) | sed -nE 's,^([<>]) ([^\t]*),\2:1: \1,p' | tr '\t' ' '
+	diff <(in_part) <(grep -lE 'has_edition|has_ring|TWT_TEST_EDITION' test/t/*.pl) | sed -nE 's,^([<>]) (.*),\2:1: \1 a part for one edition,p'
 	awk -F '\t' '!/^#/ { print $1 }' test/edition-misses | sort -u | while read -r file; do
 		[ -e "$file" ] || echo "test/edition-misses:1: there is no $file"
 	done

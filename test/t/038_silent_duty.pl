@@ -9,13 +9,11 @@ use TwTasks::Cluster;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node = TwTasks::Cluster->create('main');
+my $node = TwTasks::Cluster->create('main', conf => { 'twtasks.function_timeout' => '20s' });
 
-$node->value('ALTER SYSTEM SET "twtasks.function_timeout" = \'20s\'');
-$node->value('SELECT pg_reload_conf()');
 $node->value(<<'SQL');
 	CREATE TABLE public.done (at timestamptz);
-	CREATE FUNCTION twtasks_internal.duty_slow() RETURNS bigint LANGUAGE plpgsql AS
+	CREATE FUNCTION twtasks_internal.duty_slow() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS
 	$$ BEGIN
 		PERFORM pg_catalog.pg_sleep(3); -- workload
 		INSERT INTO public.done VALUES (clock_timestamp());

@@ -120,9 +120,7 @@ $node->value(q{DELETE FROM twtasks.task});
 
 # ---- switched off ----
 
-$node->append_conf('postgresql.conf', 'twtasks.keep_attempts = 0');
-$node->reload;
-wait_for(sub { $node->value('SHOW twtasks.keep_attempts') eq '0' }, 'the setting');
+$node->change_setting(keep_attempts => 0);
 my $before = attempts();
 my $off = run_sidecar();
 

@@ -133,12 +133,13 @@ wait_for(
 
 $ledger->release('gate', $ledger->starts - $ledger->ends);
 is($sidecar->stop, 0, 'the sidecar stops in order');
+# add_task() of the SQL edition reads policies.
+my $early = $node->add_task('EARLY');
 my $lock = $node->session;
 
 $lock->query('BEGIN; LOCK TABLE twtasks.type_policy');
 $sidecar = start('uninformed');
 wait_for(sub { $node->waits_for_lock('control') }, 'the wait for policies');
-my $early = $node->add_task('EARLY');
 
 watch_for(0.5);
 is($ledger->starts($early), 0, 'nothing starts before the policies are known');

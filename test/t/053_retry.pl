@@ -176,8 +176,7 @@ is(waits($slow), 'WAITING 1 3600', 'the function\'s answer counts');
 
 # ---- one that never answers, in a database that is gone for a while ----
 
-$node->append_conf('postgresql.conf', "twtasks.function_timeout = 2s\n");
-$node->reload;
+$node->change_setting(function_timeout => '2s');
 $sidecar->run;
 $lock->query('SELECT pg_advisory_lock(42)');
 my @many = map { $node->add_task('ASK') } 1 .. 30;

@@ -25,7 +25,7 @@ $node->value($_) foreach ('CREATE DATABASE ledger', <<"SQL");
 	CREATE EXTENSION postgres_fdw;
 	CREATE SERVER ledger FOREIGN DATA WRAPPER postgres_fdw
 		OPTIONS (host '$host', port '$port', dbname 'ledger');
-	CREATE USER MAPPING FOR sidecar SERVER ledger
+	CREATE USER MAPPING FOR PUBLIC SERVER ledger
 		OPTIONS (user 'sidecar', password_required 'false');
 	CREATE FOREIGN TABLE app.payout (n integer) SERVER ledger
 		OPTIONS (schema_name 'public', table_name 'payout');

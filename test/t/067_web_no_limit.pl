@@ -17,8 +17,7 @@ my $id = $node->add_task('LOCKED');
 my $operator = $node->session;
 
 $operator->query("BEGIN; SELECT twtasks.cancel_task('$id', 0)");
-$node->append_conf('postgresql.conf', 'twtasks.function_timeout = 0');
-$node->reload;
+$node->change_setting(function_timeout => 0);
 
 my $web = TwTasks::Web->start($node, 'web', listen => '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port());
 my ($status, $body) = $web->ask('POST', "/api/tasks/$id/finish", body => { version => 0, result => 'done' });

@@ -1,5 +1,6 @@
 # 080_dump_forms.pl -- each form of a dump can be made and restored, or its restore
-# is refused, and work goes on in the restored database.
+# is refused, and work goes on in the restored database.  A dump has the SQL edition itself, so
+# that it is restored as a whole, into a database without it.
 
 use strict;
 use warnings FATAL => 'all';
@@ -104,21 +105,27 @@ sub restore_listed
 		"restore of $file in $database");
 }
 
-my %schemas = (one_schema => [ -n => 'twtasks' ], two_schemas => [ -n => 'public', -n => 'twtasks' ]);
-
-foreach my $name (sort keys %schemas)
+sub parts_of_a_database
 {
-	make_database($name, $extension);
-	dump_to("$name.dump", '-Fc', @{ $schemas{$name} });
-	restore_listed($name, "$name.dump");
-	works($name);
-}
-is($node->safe_psql('two_schemas', 'SELECT number FROM public.orders'), '7', 'tables of users are in a dump of their schema');
+	my %schemas = (one_schema => [ -n => 'twtasks' ], two_schemas => [ -n => 'public', -n => 'twtasks' ]);
 
-make_database('tables', $extension);
-dump_to('tables.sql', -t => 'twtasks.*');
-restore_plain('tables', 'tables.sql');
-works('tables');
+	foreach my $name (sort keys %schemas)
+	{
+		make_database($name, $extension);
+		dump_to("$name.dump", '-Fc', @{ $schemas{$name} });
+		restore_listed($name, "$name.dump");
+		works($name);
+	}
+	is($node->safe_psql('two_schemas', 'SELECT number FROM public.orders'), '7', 'tables of users are in a dump of their schema');
+
+	make_database('tables', $extension);
+	dump_to('tables.sql', -t => 'twtasks.*');
+	restore_plain('tables', 'tables.sql');
+	works('tables');
+	return;
+}
+
+parts_of_a_database() if !$node->has_edition;
 
 # ---- a whole database, in parts ----
 
@@ -145,50 +152,60 @@ works('steps');
 
 # ---- data alone, into a database with the extension ----
 
-# It has no partition for the days of the dump.
-my $orders = 'CREATE TABLE public.orders (number integer)';
+sub data_alone
+{
+	# It has no partition for the days of the dump.
+	my $orders = 'CREATE TABLE public.orders (number integer)';
 
-make_database('refused', $extension, $orders);
-$node->command_fails_like(
-	[ 'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-d', 'refused', '-f', "$directory/data.sql" ],
-	qr/relation "twtasks\.finished_task_\w+" does not exist/,
-	'data alone is refused without the partitions');
-$node->command_checks_all([ 'psql', '-Xq', '-d', 'refused', '-f', "$directory/data.sql" ],
-	0, [qr/^/], [qr/does not exist/], 'a restore that goes on after errors leaves out the history');
-is( $node->safe_psql('refused', q{SELECT twtasks.adopt(NULL, hold => false) \g /dev/null
-	SELECT string_agg(result, ' ' ORDER BY key) FROM unnest('{finished,live,old}'::text[]) key, twtasks.add_task('A', key => key)}),
-	'added already_exists added',
-	'keys whose tasks it left out are free');
+	make_database('refused', $extension, $orders);
+	$node->command_fails_like(
+		[ 'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-d', 'refused', '-f', "$directory/data.sql" ],
+		qr/relation "twtasks\.finished_task_\w+" does not exist/,
+		'data alone is refused without the partitions');
+	$node->command_checks_all([ 'psql', '-Xq', '-d', 'refused', '-f', "$directory/data.sql" ],
+		0, [qr/^/], [qr/does not exist/], 'a restore that goes on after errors leaves out the history');
+	is( $node->safe_psql('refused', q{SELECT twtasks.adopt(NULL, hold => false) \g /dev/null
+		SELECT string_agg(result, ' ' ORDER BY key) FROM unnest('{finished,live,old}'::text[]) key, twtasks.add_task('A', key => key)}),
+		'added already_exists added',
+		'keys whose tasks it left out are free');
 
-make_database('data_alone', $extension, $orders, 'SELECT twtasks_internal.make_partitions()');
-dump_to('by_root.sql', qw(--data-only --load-via-partition-root));
-restore_plain('data_alone', 'by_root.sql');
-works('data_alone');
+	make_database('data_alone', $extension, $orders, 'SELECT twtasks_internal.make_partitions()');
+	dump_to('by_root.sql', qw(--data-only --load-via-partition-root));
+	restore_plain('data_alone', 'by_root.sql');
+	works('data_alone');
+	return;
+}
 
-# ---- a dump of version 1.0 ----
+data_alone() if !$node->has_edition;
 
-make_database('old', "$extension VERSION '1.0'");
-my $old = TwTasks::Session->new($node->connstr('old'));
+# ---- a dump of version 1.0, and a database that was updated ----
 
-fill($old);
-is($old->query(q{SELECT tableoid::regclass FROM twtasks.finished_task WHERE key = 'old'}),
-	'twtasks.finished_task_default', 'a database of version 1.0 has another default partition');
-$node->command_ok([ qw(pg_dump -Fc -f), "$directory/old.dump", 'old' ], 'pg_dump of version 1.0');
-make_database('from_old', "$extension VERSION '1.0'");
-restore_listed('from_old', 'old.dump');
-$node->safe_psql('from_old', 'ALTER EXTENSION twtasks UPDATE');
-works('from_old');
+sub versions
+{
+	make_database('old', "$extension VERSION '1.0'");
+	my $old = TwTasks::Session->new($node->connstr('old'));
 
-# ---- a database that was updated ----
+	fill($old);
+	is($old->query(q{SELECT tableoid::regclass FROM twtasks.finished_task WHERE key = 'old'}),
+		'twtasks.finished_task_default', 'a database of version 1.0 has another default partition');
+	$node->command_ok([ qw(pg_dump -Fc -f), "$directory/old.dump", 'old' ], 'pg_dump of version 1.0');
+	make_database('from_old', "$extension VERSION '1.0'");
+	restore_listed('from_old', 'old.dump');
+	$node->safe_psql('from_old', 'ALTER EXTENSION twtasks UPDATE');
+	works('from_old');
 
-$old->query('ALTER EXTENSION twtasks UPDATE');
-$node->command_ok([ qw(pg_dump -Fc -n twtasks -f), "$directory/updated.dump", 'old' ], 'pg_dump -n after the update');
-make_database('updated', $extension);
-restore_listed('updated', 'updated.dump');
-works('updated');
-$old->query('DROP EXTENSION twtasks');
-is($old->query(q{SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('twtasks')}), 0, 'DROP EXTENSION removes the partitions');
-$old->close;
+	$old->query('ALTER EXTENSION twtasks UPDATE');
+	$node->command_ok([ qw(pg_dump -Fc -n twtasks -f), "$directory/updated.dump", 'old' ], 'pg_dump -n after the update');
+	make_database('updated', $extension);
+	restore_listed('updated', 'updated.dump');
+	works('updated');
+	$old->query('DROP EXTENSION twtasks');
+	is($old->query(q{SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('twtasks')}), 0, 'DROP EXTENSION removes the partitions');
+	$old->close;
+	return;
+}
+
+versions() if !$node->has_edition;
 
 # ---- a whole server ----
 

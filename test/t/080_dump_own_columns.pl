@@ -1,5 +1,6 @@
 # 080_dump_own_columns.pl -- a dump of a database whose tables of twtasks have
-# columns of users is restored in the two steps of docs/operations.md.
+# columns of users is restored in the two steps of docs/operations.md.  A dump of the SQL
+# edition has the tables themselves, so it needs one step.
 
 use strict;
 use warnings FATAL => 'all';
@@ -35,9 +36,13 @@ sub restore
 	return $node->command_ok([ 'bash', '-c', "cd '$directory' && $commands" ], $commands);
 }
 
-restore($first);
-$node->safe_psql('app', $add_columns);
-restore($rest);
+if ($node->has_edition) { restore('pg_restore --exit-on-error -d app app.dump') }
+else
+{
+	restore($first);
+	$node->safe_psql('app', $add_columns);
+	restore($rest);
+}
 
 my $restored = TwTasks::Session->new($node->connstr('app'));
 

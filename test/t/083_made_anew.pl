@@ -18,7 +18,7 @@ sub make_database
 {
 	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS app WITH (FORCE)');
 	$node->safe_psql('postgres', 'CREATE DATABASE app');
-	$node->safe_psql('app',      'CREATE EXTENSION twtasks');
+	$node->install('app');
 	return;
 }
 

@@ -11,13 +11,10 @@ use TwTasks::Ledger;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node   = TwTasks::Cluster->create('main');
+my $node   = TwTasks::Cluster->create('main', conf => { 'twtasks.testing' => 'on' });
 my $ledger = TwTasks::Ledger->new;
 
-$node->safe_psql('postgres', <<'SQL');
-	ALTER DATABASE postgres SET twtasks.testing = on;
-	CREATE ROLE tester LOGIN IN ROLE twtasks_tester, twtasks_producer;
-SQL
+$node->safe_psql('postgres', 'CREATE ROLE tester LOGIN IN ROLE twtasks_tester, twtasks_producer');
 
 # lease: it asks for the time every second or so
 my $sidecar = TwTasks::Sidecar->start(
@@ -125,7 +122,7 @@ is($sidecar->stop,        0,         'the sidecar stops in order');
 
 # Where it is off again, the clock that somebody left shifted does not count.
 $tester->query('SELECT twtasks.advance_clock(\'1 day\')');
-$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET twtasks.testing');
+$node->change_setting(testing => 'off');
 $sidecar->run;
 $node->forget_session;
 $id = $node->add_task('LATER',

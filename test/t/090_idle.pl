@@ -111,7 +111,8 @@ sub note_use
 	return;
 }
 
-my @cases = map { start($_) } qw(ring notify);
+# The SQL edition has no ring.
+my @cases = map { start($_) } ($ENV{TWT_TEST_EDITION} ? () : 'ring', 'notify');
 
 wait_until_settled($_) foreach @cases;
 note_use($_)           foreach @cases;
@@ -142,19 +143,22 @@ foreach my $case (@cases)
 		0, "$kind: an idle sidecar has no socket of the network");
 }
 
-my ($ring, $notify) = @cases;
+my ($case, $notify) = @cases;
 
-is($notify->{sidecar}->stop, 0, 'the sidecar stops in order');
-$notify->{node}->stop;
+if ($notify)
+{
+	is($notify->{sidecar}->stop, 0, 'the sidecar stops in order');
+	$notify->{node}->stop;
+}
 
 # ---- many that wait ----
 
-my $sidecar = $ring->{sidecar};
+my $sidecar = $case->{sidecar};
 
 # There are so many types that no limit for one of them keeps the memory empty.
 foreach my $n (1 .. 25)
 {
-	$ring->{node}->add_many("GATED|$n", 6_000, 6_000);
+	$case->{node}->add_many("GATED|$n", 6_000, 6_000);
 }
 # The first 1,024 of each come by triggers, the others by sweeps.
 wait_ok(
@@ -167,8 +171,9 @@ my $memory = $sidecar->memory('VmRSS');
 note("$memory kB");
 cmp_ok($memory, '<', 64 * 1024, 'a hundred thousand triggers take less than 64 MB');
 cmp_ok($sidecar->memory('VmHWM'), '<', 96 * 1024, 'the memory never was much larger');
+# Without the ring, each notification of many tasks brings a sweep, which finds some again.
 cmp_ok(sum0($sidecar->log =~ /found (\d+) tasks/g),
-	'<=', 100_000, 'the other triggers stay in the database');
+	'<=', 100_000, 'the other triggers stay in the database') if $case->{node}->has_ring;
 
 # It is not busy with them either.
 once_ok(

@@ -211,7 +211,8 @@ my $booted = $node->value('SELECT twtasks_internal.boot_time()');
 
 $server_clock->jump(HOUR);
 wait_ok(sub { $node->value("SELECT abs(extract(epoch FROM twtasks_internal.boot_time() - interval '1 h' - '$booted')) < 0.1") eq 't' },
-	'forward: the machine seems to have been started later by that');
+	'forward: the machine seems to have been started later by that')
+  if !$node->has_edition;	# SQL has no clock that nobody sets
 wait_ok(sub { has_ended($within) },
 	'forward: a task due within the jump runs');
 wait_ok(

@@ -110,6 +110,8 @@ my @rows = map { $_->{title} } grep { $_->{type} eq 'row' } @{ $board->{panels} 
 is("@rows", 'Wrong now Flow Latency by type Engine', 'the board has four rows');
 foreach my $panel (@{ $board->{panels} })
 {
+	# Without a ring it has no figures.
+	next if ($panel->{title} // '') eq 'Queue in shared memory' && !$node->has_ring;
 	foreach my $target (@{ $panel->{targets} || [] })
 	{
 		my $query = $target->{expr} =~ s/\$__rate_interval/20s/gr =~ s/\$database/.*/gr;

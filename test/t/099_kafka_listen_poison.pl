@@ -145,7 +145,7 @@ $_->stop foreach $process, $broken;
 # ---- a header with a character that the encoding of the database lacks ----
 
 $node->safe_psql('postgres', q(CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0));
-$node->safe_psql('latin1', 'CREATE EXTENSION twtasks');
+$node->install('latin1');
 $kafka->create_topic('latin');
 $kafka->produce('latin', map { { value => 100 + $_, headers => [ [ name => $_ == 400 ? "\xe2\x82\xac" : "\xc3\xa9" ] ] } } 0 .. 499);
 my %settings = TwTasks::Listener::settings_for($node, $kafka,

@@ -54,7 +54,7 @@ sub create
 		extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ],
 		%{ $options{init} || {} });
 	$self->append_conf('postgresql.conf',
-		join('', map { "$_ = $conf{$_}\n" } sort keys %conf));
+		join('', map { "$_ = $conf{$_}\n" } grep { !$edition || !/^twtasks\./ } sort keys %conf));
 	$self->start;
 	push @TwTasks::Wait::on_failure, sub { $self->show_sessions };
 	my $version = $options{version} ? "VERSION '$options{version}'" : '';
@@ -86,7 +86,7 @@ sub install_edition
 	my $file = ($ENV{TWT_EDITIONS} || die "scripts/check writes the editions\n") . "/$edition.sql";
 	my $right = $edition eq 'sql' ? 'CREATEROLE' : 'NOCREATEROLE';
 
-	$self->safe_psql('postgres', "CREATE ROLE installer LOGIN $right");
+	$self->safe_psql('postgres', "CREATE ROLE installer LOGIN $right") if !$self->{_twt_has_installer}++;
 	$self->safe_psql('postgres', "ALTER DATABASE $database OWNER TO installer");
 	$self->command_ok([ 'psql', '-Xq', '-o', '/dev/null', '-f', $file, '-d', $self->connstr($database) . ' user=installer' ],
 		"the edition $edition is loaded by a role without superuser");
@@ -156,6 +156,37 @@ sub has_ring
 	my ($self) = @_;
 
 	return $self->value('SELECT twtasks.queue_kind()') eq 'ring';
+}
+
+# Whether it has the SQL edition in place of the extension.
+sub has_edition
+{
+	my ($self) = @_;
+
+	return !!$self->{_twt_edition};
+}
+
+# Makes twtasks in another database, too.
+sub install
+{
+	my ($self, $database) = @_;
+
+	if ($self->{_twt_edition}) { $self->install_edition($database, $self->{_twt_edition}) }
+	else { $self->safe_psql($database, 'CREATE EXTENSION twtasks') }
+	return;
+}
+
+# Changes a parameter of the library while the server runs, or the setting of the edition, and
+# waits until the common session knows it.  The value is as SHOW prints it.
+sub change_setting
+{
+	my ($self, $name, $value) = @_;
+
+	return $self->set($name, $value) if $self->{_twt_edition};
+	$self->append_conf('postgresql.conf', "twtasks.$name = '$value'");
+	$self->reload;
+	wait_for(sub { $self->value("SELECT current_setting('twtasks.$name', true)") eq $value }, "twtasks.$name to be $value");
+	return;
 }
 
 # Changes a setting of the edition, which is a row there.
