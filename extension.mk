@@ -68,6 +68,7 @@ OBJS += src/finish/attempts.o		# 7 finish: tries that did not succeed
 OBJS += src/events/give_events.o	# twtasks_events: the next heads of objects
 OBJS += src/node/node.o				# live nodes
 OBJS += src/node/locks.o			# ... locks for duties of one node
+OBJS += src/node/vacuum_tasks.o		# ... their vacuum of the table of tasks
 OBJS += src/node/adoption.o			# whether this is a copy
 OBJS += src/node/marker.o			# the file that tells copies
 OBJS += src/node/clock.o			# the database's time

@@ -153,6 +153,9 @@ const PgStatement call_partitions = {"make_partitions", "SELECT twtasks_internal
 
 const PgStatement call_clean = {"clean", "SELECT twtasks_internal.clean_tasks()"};
 
+const PgStatement call_vacuum = {"vacuum",
+"CALL twtasks_internal.vacuum_tasks(NULL)", .is_newer = true};
+
 const PgStatement call_monitor = {"monitor",
 "SELECT m.errors, m.stuck, m.is_news FROM twtasks_internal.monitor_tasks() m"};
 

@@ -261,6 +261,7 @@ extern const PgStatement call_note_progress;
 extern const PgStatement call_expire;
 extern const PgStatement call_partitions;
 extern const PgStatement call_clean;
+extern const PgStatement call_vacuum;	/* -> next_ms */
 
 /* -> errors, stuck, is_news */
 extern const PgStatement call_monitor;

@@ -26,6 +26,7 @@ typedef enum DutyId
 	DUTY_PARTITIONS,
 	DUTY_CLEAN,
 	DUTY_SLOTS,
+	DUTY_VACUUM,
 	DUTY_MONITOR,
 	DUTY_COUNT
 } DutyId;
@@ -48,6 +49,8 @@ typedef struct Duty
 	bool		has_reason;		/* due by a reason, not by its period */
 	bool		is_slow;		/* lost its last session, perhaps by its own
 								 * fault */
+	int64		rest_us;		/* until the next run by the leader, by the
+								 * last answer; 0: a period, or longer */
 } Duty;
 
 typedef enum DutyTrait
@@ -223,6 +226,14 @@ on_cleaned(Duty *duty, const PGresult *result)
 	return Max(loop_now_us(duty->duties->loop) - duty->asked_us, CLEAN_PAUSE_US);
 }
 
+/* The database has measured the vacuum alone, without the wait behind other duties. */
+static int64
+on_vacuumed(Duty *duty, const PGresult *result)
+{
+	duty->rest_us = next_ms(result, 0);
+	return -1;
+}
+
 static void
 on_judged(void *arg, PgOutcome outcome, PGresult *result)
 {
@@ -256,6 +267,7 @@ static const DutyKind kinds[DUTY_COUNT] = {
 	[DUTY_PARTITIONS] = {&call_partitions, SECONDS_TO_US(3600), READS_MUCH, on_partitions},
 	[DUTY_CLEAN] = {&call_clean, SECONDS_TO_US(600), READS_MUCH, on_cleaned},
 	[DUTY_SLOTS] = {&call_clean_slots, SECONDS_TO_US(600), WHEN_WORK | READS_MUCH, NULL},
+	[DUTY_VACUUM] = {&call_vacuum, SECONDS_TO_US(10), WHEN_WORK | READS_MUCH, on_vacuumed},
 	[DUTY_MONITOR] = {&call_monitor, SECONDS_TO_US(60), READS_MUCH, on_monitored},
 };
 
@@ -306,6 +318,8 @@ rest_after(const Duty *duty, int64 took)
 {
 	int64		period_us = period(duty);
 
+	if (duty->rest_us > 0)
+		return duty->rest_us;
 	/* others count on the minute of the monitor */
 	if (duty->id == DUTY_RECOVER || duty->id == DUTY_MONITOR)
 		return period_us;

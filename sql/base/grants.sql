@@ -44,7 +44,7 @@ GRANT EXECUTE ON FUNCTION twtasks_internal.adoption_fault, twtasks_internal.is_t
 
 GRANT EXECUTE ON FUNCTION twtasks.why, twtasks.what_if_limit TO twtasks_worker, twtasks_operator, twtasks_viewer;
 
-GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers TO twtasks_worker;
+GRANT EXECUTE ON PROCEDURE twtasks_internal.next_triggers, twtasks_internal.vacuum_tasks TO twtasks_worker;
 GRANT EXECUTE ON FUNCTION
 	twtasks_internal.grab_tasks, twtasks_internal.resolve_grab, twtasks_internal.execute_tasks,
 	twtasks_internal.find_handler, twtasks_internal.check_handlers, twtasks_internal.note_faults,

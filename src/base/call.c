@@ -9,11 +9,23 @@
 
 #include "access/htup_details.h"
 #include "funcapi.h"
+#include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "base/call.h"
+
+void
+require_own_statement(FunctionCallInfo fcinfo, const char *procedure)
+{
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot run inside a transaction block", procedure),
+				 errhint("CALL it by itself: while it is at work it must not hold a snapshot.")));
+}
 
 void
 require_argument(FunctionCallInfo fcinfo, int number, const char *name)

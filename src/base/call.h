@@ -11,6 +11,12 @@
 #include "access/htup.h"
 #include "fmgr.h"
 
+/*
+ * Raises 25001 unless the procedure may commit: CALL stands alone, not in a
+ * transaction block.
+ */
+extern void require_own_statement(FunctionCallInfo fcinfo, const char *procedure);
+
 /* Raises 22004 if the argument is null. */
 extern void require_argument(FunctionCallInfo fcinfo, int number, const char *name);
 

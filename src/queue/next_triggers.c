@@ -19,7 +19,6 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/array.h"
@@ -251,12 +250,7 @@ check_call(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("twtasks was not preloaded"),
 				 errhint("Add twtasks to shared_preload_libraries and restart the server, or LISTEN twtasks.")));
-	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
-		castNode(CallContext, fcinfo->context)->atomic)
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("next_triggers cannot run inside a transaction block"),
-				 errhint("CALL it by itself: while it waits it must not hold a snapshot.")));
+	require_own_statement(fcinfo, "next_triggers");
 }
 
 static void

@@ -146,7 +146,7 @@ test_connections(void **state)
 {
 	static const char *const quick[] = {"promote", "run_schedules", "recover", "duties"};
 	static const char *const slow[] = {"recover", "expire", "make_partitions", "clean",
-	"clean_slots", "monitor"};
+	"clean_slots", "vacuum", "monitor"};
 	Duties	   *duties = open_duties();
 
 	for (size_t i = 0; i < lengthof(quick); i++)
@@ -252,6 +252,36 @@ test_cleans_on(void **state)
 	close_duties(duties);
 }
 
+static void
+vacuum_for(int64 us, int64 next_ms)
+{
+	PGresult   *result = make_result(1);
+
+	pass_us(us);
+	put_int8(result, 0, 0, next_ms);
+	end_call(call_of("vacuum", last_pg), PG_DONE, result);
+}
+
+/* The database says when to vacuum again, however slow the answer was. */
+static void
+test_vacuums_on(void **state)
+{
+	Duties	   *duties = open_duties();
+
+	vacuum_for(SECONDS_TO_US(5), 2000);
+	assert_int_equal(seconds_to("vacuum", last_pg), 2);
+	vacuum_for(MS_TO_US(10), 90000);
+	assert_int_equal(seconds_to("vacuum", last_pg), 90);
+	vacuum_for(0, 10000);
+	duties_look(duties, false, -1);
+	assert_null(call_of("vacuum", last_pg));
+	pass_us(SECONDS_TO_US(60));
+	assert_null(call_of("vacuum", last_pg));
+	duties_look(duties, true, -1);
+	assert_true(seconds_to("vacuum", last_pg) <= 10);
+	close_duties(duties);
+}
+
 /* A duty whose answer was lost does not wait for its period. */
 static void
 test_lost_answer(void **state)
@@ -341,6 +371,7 @@ main(void)
 		cmocka_unit_test(test_quick_answers),
 		cmocka_unit_test(test_recovered_tasks_are_counted),
 		cmocka_unit_test(test_cleans_on),
+		cmocka_unit_test(test_vacuums_on),
 		cmocka_unit_test(test_question),
 		cmocka_unit_test(test_next_call),
 		cmocka_unit_test(test_lost_answer),

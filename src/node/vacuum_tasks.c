@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * vacuum_tasks.c
+ *		vacuum_tasks(): the leader vacuums the tables that each task passes through.
+ *
+ * A finish prunes the pages of earlier tasks, but only a vacuum gives line
+ * pointers and index entries back.  So a page serves about 160 tasks between two
+ * vacuums.  Autovacuum comes once in autovacuum_naptime, by default a minute, and
+ * tens of thousands of tasks a second fill 100 MB until then.  VACUUM itself is for
+ * the owner; a sidecar may call this procedure.
+ *
+ * The call vacuums what autovacuum would find due, with the settings of the table.
+ * It does not wait for locks, and it does not shrink the file, which would need a lock
+ * that stops everybody.  A table that has outgrown MOST_PAGES is left to autovacuum:
+ * there the growth of a minute does not matter, and the call would take long.
+ *
+ * A snapshot would keep all sessions from rows that die while a vacuum takes its
+ * time.  So this is a procedure: each table has a transaction of its own, which
+ * others ignore as they ignore a transaction of VACUUM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/twtasks.h"
+
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "commands/vacuum.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "pgstat.h"
+#include "postmaster/autovacuum.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "utils/fmgrprotos.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "base/call.h"
+#include "base/contract.h"
+#include "base/rows.h"
+
+/* Fewer dead rows fill no more than a few dozen pages. */
+#define LEAST_DEAD 5000
+
+/* 256 MB */
+#define MOST_PAGES 32768
+
+/* Milliseconds until the next call: nothing was to be done, and a vacuum has helped. */
+#define PAUSE_MS 10000
+#define PAUSE_IN_NEED_MS 2000
+
+/* A vacuum takes at most one part in so many of the time, and in vain fewer. */
+#define SHARE_OF_HELP 20
+#define SHARE_IN_VAIN 100
+
+TWT_FUNCTION(twt_vacuum_tasks);
+
+static int64
+dead_rows(Oid table)
+{
+	return DatumGetInt64(DirectFunctionCall1(pg_stat_get_dead_tuples, ObjectIdGetDatum(table)));
+}
+
+/* How many dead rows autovacuum tolerates; -1: its user wants no vacuum. */
+static double
+tolerated(Relation table)
+{
+	const StdRdOptions *options = (const StdRdOptions *) table->rd_options;
+	double		threshold = autovacuum_vac_thresh;
+	double		scale = autovacuum_vac_scale;
+
+	if (options != NULL)
+	{
+		if (!options->autovacuum.enabled)
+			return -1;
+		if (options->autovacuum.vacuum_threshold >= 0)
+			threshold = options->autovacuum.vacuum_threshold;
+		if (options->autovacuum.vacuum_scale_factor >= 0)
+			scale = options->autovacuum.vacuum_scale_factor;
+	}
+	return Max(LEAST_DEAD, threshold + scale * Max(table->rd_rel->reltuples, 0));
+}
+
+/* Returns when to call again, in milliseconds. */
+static int64
+vacuum_if_due(Relation table)
+{
+	double		most = tolerated(table);
+	int64		dead = dead_rows(RelationGetRelid(table));
+	TimestampTz begun = GetCurrentTimestamp();
+	int64		took;
+	VacuumParams params = {
+		.options = VACOPT_VACUUM,
+		.freeze_min_age = -1,
+		.freeze_table_age = -1,
+		.multixact_freeze_min_age = -1,
+		.multixact_freeze_table_age = -1,
+		.log_min_duration = -1,
+		.index_cleanup = VACOPTVALUE_AUTO,
+		.truncate = VACOPTVALUE_DISABLED,
+		.nworkers = -1
+	};
+
+	if (most < 0 || dead <= most || RelationGetNumberOfBlocks(table) > MOST_PAGES)
+		return PAUSE_MS;
+	table_relation_vacuum(table, &params, NULL);
+	took = TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp());
+	pgstat_clear_snapshot();
+	if (dead_rows(RelationGetRelid(table)) < dead / 2)
+		return Max(took * SHARE_OF_HELP, PAUSE_IN_NEED_MS);
+	return Max(took * SHARE_IN_VAIN, PAUSE_MS);
+}
+
+/* The locks stay until the end of the transaction. */
+static int64
+vacuum_unless_locked(Oid oid)
+{
+	Relation	table;
+	Oid			toast;
+	int64		next_ms;
+
+	if (!ConditionalLockRelationOid(oid, ShareUpdateExclusiveLock))
+		return PAUSE_MS;
+	table = try_relation_open(oid, NoLock);
+	if (table == NULL)
+		return PAUSE_MS;
+	toast = table->rd_rel->reltoastrelid;
+	next_ms = vacuum_if_due(table);
+	relation_close(table, NoLock);
+	return OidIsValid(toast) ? Min(next_ms, vacuum_unless_locked(toast)) : next_ms;
+}
+
+/* Begins a transaction that others ignore, until it ends. */
+static void
+begin_as_vacuum(void)
+{
+	SPI_commit();
+	LWLockAcquire(ProcArrayLock, LW_EXCLUSIVE);
+	MyProc->statusFlags |= PROC_IN_VACUUM;
+	ProcGlobal->statusFlags[MyProc->pgxactoff] = MyProc->statusFlags;
+	LWLockRelease(ProcArrayLock);
+}
+
+static int64
+vacuum_alone(const char *name)
+{
+	int64		next_ms;
+
+	begin_as_vacuum();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	next_ms = vacuum_unless_locked(rows_relation(name));
+	PopActiveSnapshot();
+	return next_ms;
+}
+
+Datum
+twt_vacuum_tasks(PG_FUNCTION_ARGS)
+{
+	bool		nulls[] = {false};
+	Datum		values[lengthof(nulls)];
+	int64		of_tasks;
+	int64		of_keys;
+
+	require_own_statement(fcinfo, "vacuum_tasks");
+	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	of_tasks = vacuum_alone("task");
+	of_keys = vacuum_alone("unique_key");
+	SPI_commit();
+	SPI_finish();
+	values[0] = Int64GetDatum(Min(of_tasks, of_keys));
+	return result_row(fcinfo, values, nulls);
+}

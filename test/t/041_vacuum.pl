@@ -1,0 +1,102 @@
+# 041_vacuum.pl -- the leader vacuums the tables that tasks pass through, since
+# autovacuum may come late, or never.  It waits for nobody, and leaves alone what its
+# user or a snapshot keeps.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+# More than the dead rows that the leader tolerates.
+use constant MANY => 6000;
+
+my $node = TwTasks::Cluster->create('main', conf => { autovacuum => 'off' });
+
+sub vacuums
+{
+	my ($table) = @_;
+
+	return $node->value("SELECT vacuum_count FROM pg_stat_user_tables WHERE relid = 'twtasks.$table'::regclass");
+}
+
+sub dead_rows
+{
+	my ($table) = @_;
+
+	return $node->value("SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'twtasks.$table'::regclass");
+}
+
+# Each statement is a session of its own, whose end tells the statistics what it did.
+sub kill_rows
+{
+	$node->value('INSERT INTO twtasks.unique_key (task_id, key) SELECT gen_random_uuid(), n FROM generate_series(1, ' . MANY . ') n');
+	$node->value('DELETE FROM twtasks.unique_key');
+	wait_for(sub { dead_rows('unique_key') >= MANY }, 'the statistics to know of dead rows');
+	return;
+}
+
+# Returns after how many milliseconds the leader is to call again.
+sub vacuum
+{
+	return $node->value('CALL twtasks_internal.vacuum_tasks(NULL)');
+}
+
+is(vacuum(), 10000, 'nothing is to be done at first');
+is(vacuums('task'), 0, 'no table is vacuumed without need');
+
+my $other = $node->session;
+kill_rows();
+$other->query('BEGIN');
+$other->query('LOCK TABLE twtasks.unique_key IN SHARE UPDATE EXCLUSIVE MODE');
+is(vacuum(), 10000, 'a table that somebody has locked is passed over');
+$other->query('ROLLBACK');
+is(vacuums('unique_key'), 0, 'it was not vacuumed');
+
+$node->value('ALTER TABLE twtasks.unique_key SET (autovacuum_enabled = off)');
+is(vacuum(), 10000, 'a table whose user wants no vacuum is passed over');
+$node->value('ALTER TABLE twtasks.unique_key RESET (autovacuum_enabled)');
+$node->value('ALTER TABLE twtasks.unique_key SET (autovacuum_vacuum_threshold = 1000000)');
+is(vacuum(), 10000, 'its own threshold counts');
+is(vacuums('unique_key'), 0, 'it was not vacuumed');
+$node->value('ALTER TABLE twtasks.unique_key RESET (autovacuum_vacuum_threshold)');
+
+$node->value('INSERT INTO twtasks.unique_key (task_id, key) SELECT gen_random_uuid(), \'kept \' || n FROM generate_series(1, 100) n');
+vacuum();
+is(vacuums('unique_key'), 1, 'a table with many dead rows is vacuumed');
+is(dead_rows('unique_key'), 0, 'all of them are removed');
+is($node->value('SET enable_seqscan = off; SELECT count(*) FROM twtasks.unique_key WHERE key LIKE \'kept %\' AND key > \'kept\''), 100, 'the index keeps the rows that live');
+is($node->value('SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM twtasks.unique_key'), 100, 'and so does the table');
+
+$other->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$other->query('SELECT count(*) FROM twtasks.unique_key');
+kill_rows();
+cmp_ok(vacuum(), '>=', 10000, 'a vacuum in vain is not repeated soon');
+is(vacuums('unique_key'), 2, 'it was tried');
+cmp_ok(dead_rows('unique_key'), '>=', MANY, 'a snapshot keeps dead rows');
+is($other->query('SELECT count(*) FROM twtasks.unique_key'), 100, 'the snapshot still sees its rows');
+$other->query('COMMIT');
+vacuum();
+is(dead_rows('unique_key'), 0, 'after its end the rows are removed');
+like($other->try('BEGIN; CALL twtasks_internal.vacuum_tasks(NULL)'), qr/cannot run inside a transaction block/, 'a transaction block is refused');
+$other->query('ROLLBACK');
+
+# In the daily life of the leader.  A task that nobody handles lets it go on.
+$node->value('SELECT twtasks.add_task(\'NOBODY\')');
+my $before = vacuums('task');
+my $sidecar = TwTasks::Sidecar->start($node, 'a', handlers => [ { types => ['TASK'], noop => \1 } ]);
+
+for my $round (1 .. 2)
+{
+	$node->add_many('TASK', MANY, 1000);
+	$node->wait_until_done('TASK');
+	wait_ok(sub { vacuums('task') > $before }, "the leader vacuums the table of tasks, round $round");
+	$before = vacuums('task');
+}
+is($node->value("SELECT count(*) FROM twtasks.task"), 1, 'the task that waits is still there');
+unlike($sidecar->log, qr/vacuum|ERROR/, 'nothing of it is logged');
+is($sidecar->stop, 0, 'the sidecar stops in order');
+
+done_testing();
