@@ -5,8 +5,9 @@
 # with its owner's rights fixes its search_path.  A condition compares a column
 # with a constant time, or no index serves it.  No literal has a backslash, which
 # means something else while standard_conforming_strings is off.  No row counts the
-# attributes of a type of ours.  order.txt names every file, but twins and those in
-# upgrade/.
+# attributes of a type of ours.  No script takes in the name of the role that installs it,
+# or of a schema, as text: a hostile name would become SQL.  order.txt names every file,
+# but twins and those in upgrade/.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -56,6 +57,11 @@ counted_attributes()
 		sed -E 's/^([^:]*:[0-9]+:).*/\1 call a function of constructors.sql, or assign to a variable by name, in place of a row with a cast/'
 }
 
+substitutions()
+{
+	matches '@ext(owner|schema)' | sed -E 's/^([^:]*:[0-9]+:).*/\1 a substitution: write the name, or ask the catalog/'
+}
+
 # unlisted DIRECTORY
 unlisted()
 {
@@ -67,6 +73,7 @@ unlisted()
 {
 	files sql extensions -- '*.sql' | statements
 	files sql extensions examples -- '*.sql' | backslashes
+	files sql extensions -- '*.sql' | substitutions
 	counted_attributes
 	for order in sql/order.txt extensions/*/order.txt; do unlisted "${order%/order.txt}"; done
 } | breaches
