@@ -114,7 +114,8 @@ CONTRACTS = src/base/contracts.inc
 SQL_PARTS := $(addprefix sql/,$(shell sed 's/\#.*//' sql/order.txt))
 BEFORE := $(patsubst sql/upgrade/%--$(EXTVERSION).sql,%,$(wildcard sql/upgrade/*--$(EXTVERSION).sql))
 FIRST_PART = sql/base/library.sql
-UPGRADE_AWK = scripts/upgrade.awk scripts/columns.awk scripts/comments.awk
+SQL_AWK = scripts/comments.awk scripts/variables.awk
+UPGRADE_AWK = scripts/upgrade.awk scripts/columns.awk $(SQL_AWK)
 UPGRADE = $(BEFORE)--$(EXTVERSION)
 LOCKS = sql/upgrade/lock.sql
 UPGRADE_SQL = sql/$(EXTENSION)--$(UPGRADE).sql
@@ -176,8 +177,9 @@ joined = printf '%s\n' '\echo Use "CREATE EXTENSION $1" to load this file. \quit
 		printf '\n-- %s\n' "$$part" && sed 's/@extension@/$1/' "$$part" && awk -f scripts/comments.awk "$$part" || exit 1; \
 	done >>$@.tmp && $(call named_anew,$@)
 
-# Gives functions in C the symbols of this version: see src/base/contract.h.
-named_anew = sed "/'MODULE_PATHNAME', /s/';/_needs_$(subst .,_,$(EXTVERSION))';/" $1.tmp >$1 && rm $1.tmp
+# Gives functions in C the symbols of this version, see src/base/contract.h, and lets
+# variables go before columns.
+named_anew = sed "/'MODULE_PATHNAME', /s/';/_needs_$(subst .,_,$(EXTVERSION))';/" $1.tmp | awk -f scripts/variables.awk >$1 && rm $1.tmp
 
 # $(call upgraded,EXTENSION,FOLDER,FIRST,FILES) -- makes the upgrade script of the
 # files: FIRST, which may refuse, then the locks, the part by hand, and the others
@@ -188,7 +190,7 @@ upgraded = { printf '%s\n\n' '\echo Use "ALTER EXTENSION $1 UPDATE" to load this
 	for part in $3 $4; do awk -f scripts/comments.awk "$$part" || exit 1; done; } >$@.tmp && \
 	$(call named_anew,$@)
 
-$(INSTALL_SQL): $(EXTENSION).control sql/order.txt scripts/comments.awk $(SQL_PARTS) | checkver
+$(INSTALL_SQL): $(EXTENSION).control sql/order.txt $(SQL_AWK) $(SQL_PARTS) | checkver
 	@$(call joined,$(EXTENSION),$(SQL_PARTS))
 
 $(UPGRADE_SQL): $(INSTALL_SQL) $(UPGRADE_AWK) $(LOCKS) sql/upgrade/$(UPGRADE).sql sql/released/$(EXTENSION)--$(BEFORE).sql
@@ -206,7 +208,7 @@ parts = extensions/core.sql $(subst extensions/$1/grants.sql,sql/base/owner.sql 
 	$(addprefix extensions/$1/,$(shell sed 's/\#.*//' extensions/$1/order.txt)))
 
 define topping
-extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt scripts/comments.awk $(call parts,$1)
+extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql: extensions/$1/order.txt $(SQL_AWK) $(call parts,$1)
 	@$$(call joined,$(EXTENSION)_$1,$(call parts,$1))
 
 extensions/$1/$(EXTENSION)_$1--$(UPGRADE).sql: extensions/$1/$(EXTENSION)_$1--$(EXTVERSION).sql $(UPGRADE_AWK) $(LOCKS) \

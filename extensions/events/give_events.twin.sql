@@ -1,5 +1,4 @@
 -- twin: twt_give_events LANGUAGE plpgsql
-#variable_conflict use_variable
 DECLARE
 	-- A head this large takes a small part of twtasks.function_timeout, and so do all of
 	-- a call.  An event that is larger goes alone.

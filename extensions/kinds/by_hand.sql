@@ -104,7 +104,6 @@ RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	known CONSTANT twtasks.kind := twtasks_internal.kind_named(name);
 	forgotten bigint;

@@ -142,7 +142,6 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	stray CONSTANT text := (SELECT r FROM unnest(roles) r WHERE to_regrole(quote_ident(r)) IS NULL LIMIT 1);
 BEGIN

@@ -117,7 +117,6 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '200ms'
 AS $$
-#variable_conflict use_variable
 DECLARE
 	reaction twtasks.reaction;
 	done record;

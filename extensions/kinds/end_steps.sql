@@ -228,7 +228,6 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $$
-#variable_conflict use_variable
 DECLARE
 	-- A function that is cut off at the time limit is the last one to run.
 	half CONSTANT timestamptz := clock_timestamp() + current_setting('twtasks.function_timeout')::interval / 2;

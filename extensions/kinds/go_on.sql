@@ -299,7 +299,6 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	known CONSTANT twtasks.kind := twtasks_internal.kind_named(state.kind);
 	in_vain CONSTANT boolean := state.repeats > 0 AND twtasks_internal.is_in_vain(known, state, said);

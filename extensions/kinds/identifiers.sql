@@ -138,7 +138,6 @@ RETURNS twtasks.kind
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	known twtasks.kind;
 BEGIN

@@ -139,7 +139,6 @@ RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	wanted text;

@@ -76,7 +76,6 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	-- For people to find.  Its end keeps others from taking it before.
 	key CONSTANT text := format('%s:%s#%s.%s~%s', state.kind, state.identifier, state.attempt, wanted,

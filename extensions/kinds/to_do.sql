@@ -13,7 +13,6 @@ RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 BEGIN
 	IF known.kind <> 'to_do' THEN
 		RAISE EXCEPTION 'kind "%" has no to-do items', known.name
@@ -185,7 +184,6 @@ RETURNS twtasks.outcome
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	state twtasks.outcome;
 BEGIN
@@ -213,7 +211,6 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 BEGIN
 	PERFORM twtasks_internal.end_now(ARRAY[t.id], ARRAY[end_item.status], ARRAY[reason])
 	FROM twtasks.task t WHERE t.id = state.task;

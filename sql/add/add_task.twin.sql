@@ -356,7 +356,6 @@ BEGIN
 END $$;
 
 -- twin: twt_add_task LANGUAGE plpgsql SECURITY DEFINER
-#variable_conflict use_variable
 DECLARE
 	now CONSTANT timestamptz := clock_timestamp();
 	-- as new_id() makes it

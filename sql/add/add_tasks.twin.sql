@@ -92,7 +92,6 @@ RETURNS twtasks.added_task[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	role CONSTANT text := pg_get_userbyid(twtasks_internal.caller());
 	checked twtasks_internal.checked_task[] := '{}';

@@ -104,7 +104,6 @@ RETURNS uuid[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	named uuid[] := ids;
 BEGIN

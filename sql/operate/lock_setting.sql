@@ -65,7 +65,6 @@ RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 BEGIN
 	PERFORM twtasks_internal.lock_settings(kind, name);
 	IF kind = 'limit' AND scope IS NULL THEN

@@ -43,7 +43,6 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	-- A setting cannot have the name of each bucket.
 	name CONSTANT text := 'twtasks_news.b' || md5(bucket);

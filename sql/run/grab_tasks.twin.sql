@@ -132,7 +132,6 @@ BEGIN
 END $$;
 
 -- twin: twt_grab_tasks LANGUAGE plpgsql
-#variable_conflict use_variable
 DECLARE
 	n CONSTANT integer := cardinality(ids);
 	node text;

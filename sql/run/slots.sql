@@ -177,7 +177,6 @@ RETURNS integer
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
 DECLARE
 	held twtasks.slot_use;
 	queue bigint[];

@@ -49,7 +49,6 @@ SET jit = off
 SET enable_bitmapscan = off
 SET enable_sort = off
 AS $$
-#variable_conflict use_variable
 BEGIN
 	SELECT t.bucket, t.type, t.priority INTO bucket, type, priority FROM twtasks.task t
 	WHERE t.queued AND (t.bucket, t.type, t.priority) > (bucket, type, priority)
