@@ -36,7 +36,7 @@ is_raise(const char *line, size_t len)
 	return len >= strlen(RAISE) && strncmp(line + len - strlen(RAISE), RAISE, strlen(RAISE)) == 0;
 }
 
-/* Functions of the SQL edition call those of users. */
+/* Functions of the SQL edition call functions of users. */
 static bool
 is_ours(const char *line, size_t len)
 {

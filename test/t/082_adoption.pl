@@ -140,7 +140,7 @@ add_tasks();
 
 my $other = TwTasks::Cluster->create('other');
 
-# Of a restored dump.  A dump has all rows of the SQL edition, and so where they were.
+# The database was restored from a dump, which has all rows of the SQL edition, and so where they were.
 sub fault_on
 {
 	my ($server) = @_;
