@@ -62,8 +62,10 @@ AS 'MODULE_PATHNAME', 'twt_session_is_idle';
 CREATE FUNCTION twtasks_internal.node_lock(incarnation bigint)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$ SELECT (x'74776e6f'::bigint << 32) | (incarnation & x'ffffffff'::bigint) $$;
+-- Without a search_path, so that the planner inlines it.
+AS $$
+	SELECT (x'74776e6f'::bigint OPERATOR(pg_catalog.<<) 32) OPERATOR(pg_catalog.|) (incarnation OPERATOR(pg_catalog.&) x'ffffffff'::bigint)
+$$;
 
 /*
  * twtasks_internal.slots_lock()

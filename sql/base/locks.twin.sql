@@ -32,17 +32,16 @@ COMMENT ON TABLE twtasks_internal.session IS 'Sessions that hold locks: see lock
  */
 CREATE FUNCTION twtasks_internal.keys_of(pid integer)
 RETURNS SETOF bigint
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+-- Without a search_path, so that the planner inlines it.
 AS $$
-BEGIN
-	-- PL/pgSQL keeps the plans of what each grab asks, here and below.
-	RETURN QUERY
-	SELECT (l.classid::bigint << 32) | l.objid::bigint FROM pg_locks l
-	WHERE l.pid = keys_of.pid AND l.locktype = 'advisory' AND l.granted AND l.mode = 'ExclusiveLock' AND l.objsubid = 1
-	  AND l.classid = x'74776e6f'::bigint::oid
-	  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
-END $$;
+	SELECT (l.classid::bigint OPERATOR(pg_catalog.<<) 32) OPERATOR(pg_catalog.|) l.objid::bigint FROM pg_catalog.pg_locks l
+	WHERE l.pid OPERATOR(pg_catalog.=) keys_of.pid AND l.locktype OPERATOR(pg_catalog.=) 'advisory' AND l.granted
+	  AND l.mode OPERATOR(pg_catalog.=) 'ExclusiveLock' AND l.objsubid OPERATOR(pg_catalog.=) 1::smallint
+	  AND l.classid OPERATOR(pg_catalog.=) x'74776e6f'::bigint::oid
+	  AND l.database OPERATOR(pg_catalog.=) (
+			SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+$$;
 
 /*
  * twtasks_internal.holder_of(lock)
@@ -55,6 +54,7 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	-- PL/pgSQL keeps the plan of what each grab asks.
 	RETURN (
 		SELECT s.pid FROM twtasks_internal.session s
 		WHERE s.number = holder_of.lock AND s.key IN (SELECT k FROM twtasks_internal.keys_of(s.pid) k));

@@ -40,6 +40,21 @@ BEGIN
 END $$;
 
 /*
+ * twtasks_internal.settings(name)
+ *
+ *		setting() as a row for queries of functions of the owner, which run often.
+ */
+CREATE FUNCTION twtasks_internal.settings(name text)
+RETURNS SETOF text
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+-- Without a search_path and SETOF, so that the planner inlines it.
+AS $$
+	SELECT CASE WHEN pg_catalog.current_setting(pg_catalog.concat('twtasks.', settings.name), true) OPERATOR(pg_catalog.<>) ''
+		THEN twtasks_internal.setting(settings.name)
+		ELSE (SELECT s.value FROM twtasks.setting s WHERE s.name OPERATOR(pg_catalog.=) settings.name) END
+$$;
+
+/*
  * twtasks_internal.duration(name)
  *
  *		The value of a setting that is a time.  A number alone means minutes, or

@@ -93,16 +93,21 @@ DECLARE
 	-- The index leads from type to type, so that a large backlog of one holds up no other.
 	kind text := '';
 	-- A list may have hundreds of thousands of types; keys of an object are searched.
-	skipped CONSTANT jsonb := (SELECT jsonb_object_agg(s, true) FROM unnest(skip) s WHERE s IS NOT NULL);
+	skipped jsonb;
 	rest bigint := most;
 	wanted bigint;
 	aging interval;
-	mark record;
+	mark_priority smallint;
+	mark_id uuid;
 	got bigint;
-	with_pauses CONSTANT boolean := EXISTS (SELECT FROM twtasks.pause);
-	with_aging CONSTANT boolean := EXISTS (SELECT FROM twtasks.type_policy);
+	with_pauses boolean;
+	with_aging boolean;
 BEGIN
-	IF NOT twtasks.is_adopted() THEN
+	SELECT (SELECT jsonb_object_agg(s, true) FROM unnest(skip) s WHERE s IS NOT NULL),
+		   EXISTS (SELECT FROM twtasks.pause), EXISTS (SELECT FROM twtasks.type_policy)
+	INTO skipped, with_pauses, with_aging
+	WHERE twtasks_internal.adoption_fault() IS NULL;
+	IF NOT FOUND THEN
 		RETURN;
 	END IF;
 	LOOP
@@ -114,9 +119,11 @@ BEGIN
 		IF aging > '0' THEN
 			RETURN QUERY SELECT s.* FROM twtasks_internal.sweep_aging(bucket, kind, aging, wanted, share, shares) s;
 		ELSE
-			SELECT t.priority, t.id INTO mark FROM twtasks.task t WHERE t.id = ANY (after) AND t.type = kind;
-			RETURN QUERY SELECT s.* FROM twtasks_internal.sweep_type(bucket, kind, coalesce(mark.priority, -1::smallint),
-				coalesce(mark.id, '00000000-0000-0000-0000-000000000000'), wanted, share, shares) s;
+			IF cardinality(after) > 0 THEN
+				SELECT t.priority, t.id INTO mark_priority, mark_id FROM twtasks.task t WHERE t.id = ANY (after) AND t.type = kind;
+			END IF;
+			RETURN QUERY SELECT s.* FROM twtasks_internal.sweep_type(bucket, kind, coalesce(mark_priority, -1::smallint),
+				coalesce(mark_id, '00000000-0000-0000-0000-000000000000'), wanted, share, shares) s;
 		END IF;
 		GET DIAGNOSTICS got = ROW_COUNT;
 		rest := rest - got;

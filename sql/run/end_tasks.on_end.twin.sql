@@ -336,11 +336,14 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	calls CONSTANT boolean := EXISTS (SELECT FROM twtasks.type_policy p WHERE p.options ? 'on_end');
+	calls boolean;
+	has_adds boolean;
 	ends twtasks_internal.ended_try[];
 	tried record;
 BEGIN
-	IF NOT calls AND NOT EXISTS (SELECT FROM unnest(tries) u WHERE u.adds IS NOT NULL) THEN
+	SELECT EXISTS (SELECT FROM twtasks.type_policy p WHERE p.options ? 'on_end'), EXISTS (SELECT FROM unnest(tries) u WHERE u.adds IS NOT NULL)
+	INTO calls, has_adds;
+	IF NOT calls AND NOT has_adds THEN
 		ends := twtasks_internal.end_tries(tries, incarnation, token, by_hand, false);
 	ELSE
 		tried := twtasks_internal.try_ends(tries, incarnation, token, by_hand, calls, raises, CASE WHEN NOT raises THEN '5ms' END);

@@ -206,10 +206,11 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	is_cancelled CONSTANT boolean := EXISTS (SELECT FROM unnest(tries) u WHERE u.facts IS NOT NULL);
-	has_policies CONSTANT boolean := EXISTS (SELECT FROM twtasks.type_policy);
-	keeps_attempts CONSTANT boolean := twtasks_internal.keep_attempts() > '0';
+	is_cancelled boolean;
+	has_policies boolean;
 BEGIN
+	SELECT EXISTS (SELECT FROM unnest(tries) u WHERE u.facts IS NOT NULL), EXISTS (SELECT FROM twtasks.type_policy)
+	INTO is_cancelled, has_policies;
 	RETURN QUERY
 	WITH gone AS (
 		DELETE FROM twtasks.task t
@@ -246,7 +247,8 @@ BEGIN
 			CASE WHEN wants AND e.on_end IS NOT NULL THEN twtasks_internal.ended_task(e.task, e.version + 1, e.status, at, e.error,
 				CASE WHEN e.is_done THEN e.message END, e.outcome) END,
 			e.adds, CASE WHEN e.adds IS NOT NULL THEN (e.task).context END),
-		CASE WHEN keeps_attempts AND (e.what IS NOT NULL OR e.status <> 'DONE' AND e.was = 'PROCESSING')
+		-- The setting is read for the first attempt.
+		CASE WHEN (e.what IS NOT NULL OR e.status <> 'DONE' AND e.was = 'PROCESSING') AND (SELECT twtasks_internal.keep_attempts() > '0')
 			THEN twtasks_internal.attempt_of(e.id, e.version, (e.task).tries, e.was, e.state_time, (e.task).queued,
 				twtasks_internal.runnable_since(e.type, (e.task).queued, (e.task).next_event_time, (e.task).created), (e.task).incarnation,
 				coalesce(e.what, CASE e.status WHEN 'FAILED' THEN 'failed' ELSE 'cancelled' END), e.error, NULL) END
@@ -344,20 +346,27 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-	has_ends CONSTANT boolean := EXISTS (SELECT FROM unnest(tries) u WHERE u.result IN ('done', 'delete', 'ended'));
-	has_others CONSTANT boolean := EXISTS (SELECT FROM unnest(tries) u WHERE u.result NOT IN ('done', 'delete', 'ended'));
-	at CONSTANT timestamptz := twtasks.clock();
+	has_ends boolean;
+	has_others boolean;
+	has_history boolean;
+	at timestamptz;
 	is_cancelled boolean := false;
 	ends twtasks_internal.ended_try[] := '{}';
 	attempts twtasks_internal.attempt[] := '{}';
 	more record;
 BEGIN
+	SELECT coalesce(bool_or(u.result IN ('done', 'delete', 'ended')), false), coalesce(bool_or(u.result NOT IN ('done', 'delete', 'ended')), false),
+		   to_regclass('twtasks.finished_task_other') IS NOT NULL, twtasks.clock()
+	INTO has_ends, has_others, has_history, at
+	FROM unnest(tries) u;
 	IF has_others AND NOT by_hand THEN
 		tries := twtasks_internal.lock_tries(tries, incarnation);
 		is_cancelled := EXISTS (SELECT FROM unnest(tries) u WHERE u.facts IS NOT NULL);
 	END IF;
 	IF has_ends OR is_cancelled THEN
-		PERFORM twtasks_internal.begin_history() WHERE to_regclass('twtasks.finished_task_other') IS NULL;
+		IF NOT has_history THEN
+			PERFORM twtasks_internal.begin_history();
+		END IF;
 		SELECT coalesce(array_agg(m.ended ORDER BY (m.ended).number), '{}'), coalesce(array_agg(m.attempt) FILTER (WHERE (m.attempt).id IS NOT NULL), '{}')
 		INTO ends, attempts
 		FROM twtasks_internal.move_ended(tries, incarnation, token, by_hand, wants, at) m;

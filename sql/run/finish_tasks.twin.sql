@@ -158,7 +158,13 @@ DECLARE
 	tries twtasks_internal.try[];
 	ends twtasks_internal.ended_try[];
 BEGIN
-	-- A call of a function takes as long as a row, and most callers give all arrays in full.
+	-- A call of a function takes as long as a row.  The sidecar gives one element for all if all tasks are simply done, and
+	-- most other callers give all arrays in full.
+	IF n > 1 AND cardinality(results) = 1 AND cardinality(delays_ms) = 1 AND cardinality(messages) = 1 THEN
+		results := array_fill(results[array_lower(results, 1)], ARRAY[n]);
+		delays_ms := array_fill(delays_ms[array_lower(delays_ms, 1)], ARRAY[n]);
+		messages := array_fill(messages[array_lower(messages, 1)], ARRAY[n]);
+	END IF;
 	IF NOT (cardinality(versions) = n AND cardinality(results) = n AND cardinality(delays_ms) = n AND cardinality(messages) = n
 		AND coalesce(cardinality(grabs), n) = n AND coalesce(cardinality(retries), n) = n AND coalesce(cardinality(outcomes), n) = n
 		AND coalesce(cardinality(adds), n) = n AND coalesce(cardinality(places), n) IN (0, n)) IS TRUE THEN

@@ -41,32 +41,6 @@ BEGIN
 END $$;
 
 /*
- * twtasks_internal.grabbing_node(incarnation)
- *
- *		The name of a node that may grab.  The look at its lock comes first, as in
- *		node_may_grab() of src/node/node.c.
- *
- * Returns
- *		NULL: it has ended, or its session may be gone
- */
-CREATE FUNCTION twtasks_internal.grabbing_node(incarnation bigint)
-RETURNS text
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	-- A node grabs in several sessions, of which one holds its lock.
-	is_held CONSTANT boolean := twtasks_internal.holder_of(twtasks_internal.node_lock(incarnation)) IS NOT NULL;
-BEGIN
-	RETURN (
-		SELECT n.name FROM twtasks.node n
-		WHERE n.incarnation = grabbing_node.incarnation AND n.ended IS NULL
-		  AND (is_held AND n.missing_since IS NULL
-			   -- This transaction has made it.
-			   OR age(n.xmin) <= 0 AND pg_xact_status((pg_current_xact_id()::text::bigint - age(n.xmin))::text::xid8) = 'in progress'));
-END $$;
-
-/*
  * twtasks_internal.runs_on(type, bucket, node)
  *
  *		Whether the node may start such a task: neither type nor bucket is paused, and the
@@ -103,12 +77,14 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
-	now CONSTANT timestamptz := twtasks.clock();
-	is_any_type CONSTANT boolean := cardinality(types) = 0;
-	is_any_bucket CONSTANT boolean := cardinality(buckets) = 0;
-	runs_all CONSTANT boolean := NOT EXISTS (SELECT FROM twtasks.pause)
-		AND NOT EXISTS (SELECT FROM twtasks.type_policy p WHERE p.options ? 'nodes');
+	now timestamptz;
+	is_any_type boolean;
+	is_any_bucket boolean;
+	runs_all boolean;
 BEGIN
+	SELECT twtasks.clock(), cardinality(types) = 0, cardinality(buckets) = 0,
+		   NOT EXISTS (SELECT FROM twtasks.pause) AND NOT EXISTS (SELECT FROM twtasks.type_policy p WHERE p.options ? 'nodes')
+	INTO now, is_any_type, is_any_bucket, runs_all;
 	RETURN QUERY
 	UPDATE twtasks.task t
 	SET status = 'PROCESSING', version = t.version + 1, tries = t.tries + 1, state_time = now,
@@ -134,9 +110,10 @@ END $$;
 -- twin: twt_grab_tasks LANGUAGE plpgsql
 DECLARE
 	n CONSTANT integer := cardinality(ids);
+	is_held boolean;
 	node text;
 	won bigint;
-	is_limited boolean := false;
+	is_limited boolean;
 BEGIN
 	-- A call of a function takes as long as a row, and most callers give all arrays in full.
 	IF NOT (cardinality(places) IN (0, n) AND cardinality(versions) = n AND cardinality(timeouts_ms) = n AND cardinality(stuck) = n
@@ -152,11 +129,24 @@ BEGIN
 	ELSIF 0 > ANY (timeouts_ms) THEN
 		RAISE EXCEPTION 'timeouts must not be negative' USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	node := CASE WHEN twtasks.is_enabled() AND twtasks.is_adopted() THEN twtasks_internal.grabbing_node(incarnation) END;
-	IF node IS NULL THEN
+	-- The look at the node's lock comes before that at its row, as in node_may_grab() of src/node/node.c.  A node grabs in
+	-- several sessions, of which one holds its lock.
+	SELECT twtasks_internal.holder_of(twtasks_internal.node_lock(incarnation)) IS NOT NULL INTO is_held
+	FROM twtasks_internal.settings('enabled') e(value)
+	WHERE e.value::boolean AND twtasks_internal.adoption_fault() IS NULL;
+	IF NOT FOUND THEN
 		RETURN;
 	END IF;
-	is_limited := twtasks_internal.are_limited(types);
+	SELECT d.name, EXISTS (SELECT FROM twtasks.limit_rule r WHERE r.scope = 'cluster') AND twtasks_internal.are_limited(types)
+	INTO node, is_limited
+	FROM twtasks.node d
+	WHERE d.incarnation = grab_tasks.incarnation AND d.ended IS NULL
+	  AND (is_held AND d.missing_since IS NULL
+		   -- This transaction has made it.
+		   OR age(d.xmin) <= 0 AND pg_xact_status((pg_current_xact_id()::text::bigint - age(d.xmin))::text::xid8) = 'in progress');
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
 	IF is_limited THEN
 		RETURN QUERY SELECT g.* FROM twtasks_internal.grab_limited(ids, versions, timeouts_ms, stuck, types, buckets, node, incarnation, token) g;
 	ELSE
