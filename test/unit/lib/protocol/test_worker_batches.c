@@ -7,9 +7,8 @@
  */
 #include "base/port.h"
 
-#include "check.h"
 #include "protocol/worker_input.h"
-#include "protocol/worker_protocol.h"
+#include "worker_line.h"
 
 #define ID_1 "0190d1a2-0000-7000-8000-000000000001"
 #define ID_2 "0190d1a2-0000-7000-8000-000000000002"
@@ -18,17 +17,6 @@
 
 /* Makes the reader of usual lines leave this one to the other reader. */
 #define UNUSUAL ",\"own\":[1]"
-
-static WorkerReply
-decode(const char *line)
-{
-	WorkerReply reply;
-	char	   *error = worker_protocol_decode(line, strlen(line), &reply);
-
-	if (error)
-		fail_msg("%s: %s", line, error);
-	return reply;
-}
 
 static void
 assert_two(const char *line, WorkerWord word, TaskResult result)

@@ -8,9 +8,8 @@
 #include "base/port.h"
 
 #include "base/iso8601.h"
-#include "check.h"
 #include "protocol/worker_input.h"
-#include "protocol/worker_protocol.h"
+#include "worker_line.h"
 
 #define ID "0190d1a2-0000-7000-8000-000000000001"
 
@@ -103,17 +102,6 @@ test_encode_cancel(void **state)
 }
 
 /* ---- from the worker ---- */
-
-static WorkerReply
-decode(const char *line)
-{
-	WorkerReply reply;
-	char	   *error = worker_protocol_decode(line, strlen(line), &reply);
-
-	if (error)
-		fail_msg("%s: %s", line, error);
-	return reply;
-}
 
 /* Where jansson stopped is its own business. */
 static void
