@@ -1,13 +1,8 @@
 """twtasks for Python: adds tasks in a transaction of psycopg 3 or SQLAlchemy, and runs them under twtasksd."""
 
-import base64
 import collections
 import contextlib
 import json
-import os
-import signal
-import sys
-import traceback
 import types
 
 _ADD = "SELECT task_id, version, result FROM twtasks.add_tasks(%s::text::jsonb)"
@@ -63,12 +58,18 @@ def task(type):
     return register
 
 
+def handler(type):
+    """The handler of a type: the one of the longest name that fits, or None."""
+    fitting = [name for name in _handlers if name == type or name[-1:] == "*" and type.startswith(name[:-1])]
+    return _handlers.get(max(fitting, key=lambda name: (name == type, len(name)), default=None))
+
+
 def run(task):
     """Calls the handler of a task in this process, as a test does."""
-    fitting = [name for name in _handlers if name == task.type or name[-1:] == "*" and task.type.startswith(name[:-1])]
-    if not fitting:
+    function = handler(task.type)
+    if function is None:
         raise LookupError(f"no handler for type {task.type}")
-    _handlers[max(fitting, key=lambda name: (name == task.type, len(name)))](task)
+    function(task)
 
 
 @contextlib.contextmanager
@@ -82,46 +83,8 @@ def testing():
         _collected = outer
 
 
-def _outcome(given):
-    if "payload_base64" in given:
-        given["payload"] = base64.b64decode(given["payload_base64"])
-    try:
-        run(types.SimpleNamespace(**given))
-    except Answer as answer:
-        return answer.members
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # sys.exit() too
-        return dict(result="retry", message=f"{type(error).__name__}: {error!s:.999}\n{traceback.format_exc()[-3000:]}")
-    return {"result": "done"}
-
-
 def work(load=lambda: None):
     """Calls load(), then runs one task after the other until its input ends, or after TERM until the task has ended."""
-    tasks, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # print() goes to stderr, and so to the log
-    sys.stdout.reconfigure(line_buffering=True)  # while the task runs
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # so that a child reads no tasks
-    load()
-    is_told_to_end = []
+    import twtasks_work  # it imports this module
 
-    def answer(given, **members):
-        whose = {"id": given["id"], "version": given["version"]}
-        try:
-            text = json.dumps({**whose, **members}, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:  # the work is done: nothing may run it again
-            text = json.dumps({**whose, "result": "error", "message": f"the answer is no JSON: {error}"})
-        print(text, file=replies, flush=True)
-
-    def on_term(*_):
-        is_told_to_end.append(True)
-        os.set_blocking(tasks.fileno(), False)  # reads what is there, and waits for no more
-
-    signal.signal(signal.SIGTERM, on_term)
-    for line in iter(tasks.readline, b""):
-        given = json.loads(line) if line.endswith(b"\n") else {}
-        if "id" in given and is_told_to_end:
-            answer(given, result="release", retry_in=1)
-        elif "id" in given:
-            answer(given, started=True)
-            answer(given, **_outcome(given))
+    twtasks_work.work(load)

@@ -106,6 +106,16 @@ hello_make(const char *node, json_t *given, const Section *told, const void *tar
 	return take_text(hello);
 }
 
+void
+hello_add(char **hello, const char *name, int value)
+{
+	int			len = (int) strlen(*hello) - 1;
+	char	   *text = psprintf("%.*s,\"%s\":%d}", len, *hello, name, value);
+
+	pfree(*hello);
+	*hello = text;
+}
+
 /*
  * Returns the pid, or -1 with errno.  This may be a thread beside the loop, which
  * alone may use spawn.h; so between fork() and execve() nothing may allocate.

@@ -29,6 +29,9 @@ extern json_t *hello_settings(const Section *told, const void *target);
 extern char *hello_make(const char *node, json_t *given, const Section *told,
 						const void *target);
 
+/* Adds a member with a number to a hello. */
+extern void hello_add(char **hello, const char *name, int value);
+
 /*
  * Starts a bundled program with "--check" as its last argument, after use if
  * that is not NULL.  Gives it hellos, one per line, and blocks until it has

@@ -213,6 +213,8 @@ make_hellos(Config *config)
 			handler->hello = hello_make(config->node,
 										handler->inherits_kafka ? json_copy(kafka) : json_loads(handler->settings, 0, NULL),
 										handler->told, handler);
+		if (handler->told != NULL && handler->batch > 0)
+			hello_add(&handler->hello, "batch", handler->batch);
 	}
 	json_decref(kafka);
 }

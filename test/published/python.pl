@@ -20,7 +20,7 @@ from worker import place_order
 with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
     place_order(connection, 7)
 PY
-$page->write('test.py', "import twtasks\nfrom worker import place_order\n", <<'PY', $page->block('python', 1));
+$page->write('test.py', "import twtasks\nfrom worker import place_order\n", <<'PY', $page->block('python', 2));
 class connection:
     def execute(*_): pass
 PY

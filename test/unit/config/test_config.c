@@ -443,6 +443,7 @@ test_settings(void **state)
 		"\"topics\":[\"a\",{\"name\":\"b\\n\",\"durable\":true}]}}";
 
 	assert_string_equal(config->handlers[0]->hello, expected);
+	expect_hello("handlers: [{types: [A], worker: [/bin/cat], batch: 7}]\n", "\"settings\":{},\"batch\":7}", "kafka");
 	assert_string_equal(again->handlers[0]->hello, expected);
 	assert_null(options_needs_restart(&config_section, config, again));
 	options_free(&config_section, again);
