@@ -334,8 +334,7 @@ open_execute(Sidecar *sidecar)
 	RunnerParts parts = {
 		.loop = sidecar->loop,
 		.config = sidecar->config,
-		.node = sidecar->node,
-		.clock = node_clock(sidecar->node),
+		.node = sidecar->node, .clock = node_clock(sidecar->node),
 		.finish = sidecar->finish,
 		.offers = sidecar->offers,
 		.metrics = observed_metrics(sidecar->observed),
