@@ -152,6 +152,13 @@ asan: ## unit tests with the address and undefined-behaviour sanitizers
 valgrind: ## unit tests under valgrind
 	@scripts/unit valgrind
 
+.PHONY: simulate simulate-mutants
+simulate: ## sidecars on a simulated server: SEEDS=1000 FROM=1 of random faults, or SEED=1 with its history
+	@scripts/simulate $(if $(SEED),--tell $(SEED),$(SEEDS) $(FROM))
+
+simulate-mutants: ## how many seeds of the simulation it takes to find each planted fault
+	@scripts/simulate-mutants $(SEEDS)
+
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands
 	@scripts/campaign-limits $(CRASHES)
 
@@ -267,6 +274,7 @@ clean: ## removes what was built
 	@set -e; for worker in $(WORKERS); do $(MAKE) --no-print-directory -s -C $$worker clean; done
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
+	@$(MAKE) --no-print-directory -s -C test/simulation clean
 	@rm -rf check-output $(TOLD_FILE)
 
 help: ## prints this

@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * faults.c
+ *		What fails in a run, and what people do meanwhile.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "connection.h"
+#include "faults.h"
+#include "judge.h"
+#include "model.h"
+#include "sim_loop.h"
+#include "world.h"
+
+static int64 end_us;			/* no more faults from then on */
+
+/* Mostly short, at times longer than a lease. */
+static int64
+some_time_us(void)
+{
+	if (world_happens(700))
+		return world_between(MS_TO_US(1), SECONDS_TO_US(3));
+	return world_happens(700) ? world_between(SECONDS_TO_US(3), SECONDS_TO_US(12)) :
+		world_between(SECONDS_TO_US(10), SECONDS_TO_US(45));
+}
+
+/* ---- kinds of faults; process: at random, NULL if its machine has none now ---- */
+
+static void
+break_connection(Process *process)
+{
+	connection_break(process);
+}
+
+static void
+end_session(Process *process)
+{
+	Session    *session = server_any_session(process->name);
+
+	if (session == NULL)
+		return;
+	world_tell("the server ends session %d", session_pid(session));
+	session_end(session);
+}
+
+static void
+silence_session(Process *process)
+{
+	Session    *session = server_any_session(process->name);
+	int64		us = some_time_us();
+
+	if (session == NULL)
+		return;
+	world_tell("session %d is silent for %.3f s", session_pid(session), us / 1e6);
+	session_silence(session, us);
+}
+
+static void
+cut_machine(Process *process)
+{
+	int64		us = some_time_us();
+
+	world_tell("the network of machine %d is cut for %.3f s", process->machine, us / 1e6);
+	connection_cut(process->machine, us);
+}
+
+static void
+freeze(Process *process)
+{
+	int64		us = some_time_us();
+
+	world_tell("%s is frozen for %.3f s", process->name, us / 1e6);
+	sim_loop_freeze(process->loop, us);
+}
+
+/* As if the machine stopped while the server executes a grab. */
+static void
+freeze_at_grab(Process *process)
+{
+	process->ambush_us = some_time_us();
+}
+
+static void
+drain(Process *process)
+{
+	if (!sim_loop_is_frozen(process->loop))
+		process_drain(process);
+}
+
+static void
+restart_server(void *arg)
+{
+	world_tell("the server is back");
+	server_restart();
+}
+
+static void
+crash_server(Process *process)
+{
+	if (!server_is_up())
+		return;
+	world_tell("the server crashes");
+	server_crash();
+	(void) world_after(world_happens(500) ? world_between(MS_TO_US(1), MS_TO_US(200)) : Min(some_time_us(), SECONDS_TO_US(6)),
+					   restart_server, NULL);
+}
+
+static void
+stall_server(Process *process)
+{
+	int64		us = some_time_us();
+
+	world_tell("the server stalls for %.3f s", us / 1e6);
+	server_stall(us);
+}
+
+static void
+refuse_no_more(void *arg)
+{
+	server_refuse(0);
+}
+
+static void
+refuse_calls(Process *process)
+{
+	world_tell("the server refuses calls");
+	server_refuse((int) world_between(1, 300));
+	(void) world_after(Min(some_time_us(), SECONDS_TO_US(8)), refuse_no_more, NULL);
+}
+
+static void
+disturb_triggers(Process *process)
+{
+	model_disturb_triggers(world_happens(500) ? 0 : (int) world_between(0, 1000),
+						   world_happens(500) ? 0 : (int) world_between(0, 500));
+}
+
+static void
+set_clock(Process *process)
+{
+	int64		by_us = world_happens(500) ? world_between(SECONDS_TO_US(-3), SECONDS_TO_US(3)) :
+		world_between(SECONDS_TO_US(-90), SECONDS_TO_US(90));
+
+	world_tell("the database's clock is set by %.3f s", by_us / 1e6);
+	judge_excuse_late();
+	model_set_clock(by_us);
+}
+
+static void
+cancel(Process *process)
+{
+	if (server_is_up())
+		model_cancel_any();
+}
+
+static void
+pause_or_resume(Process *process)
+{
+	if (server_is_up())
+		model_pause_any();
+}
+
+static void
+resume_errors(Process *process)
+{
+	if (server_is_up())
+		model_resume_errors();
+}
+
+static void
+add_tasks(Process *process)
+{
+	for (int64 n = world_between(1, 15); n > 0 && server_is_up(); n--)
+		model_add_task();
+}
+
+typedef void (*FaultFn) (Process *process);
+
+static const struct
+{
+	FaultFn		fn;
+	bool		is_light;
+}			kinds[] = {
+	{break_connection, true}, {end_session, true}, {silence_session}, {cut_machine}, {freeze}, {freeze_at_grab},
+	{process_kill},
+	{drain}, {crash_server}, {stall_server}, {refuse_calls}, {disturb_triggers, true}, {set_clock},
+	{cancel, true}, {pause_or_resume}, {resume_errors, true}, {add_tasks, true}
+};
+
+static int	weights[lengthof(kinds)];
+
+/* ---- their order ---- */
+
+static FaultFn
+choose_kind(void)
+{
+	int			sum = 0;
+	int64		pick;
+
+	for (size_t i = 0; i < lengthof(kinds); i++)
+		sum += weights[i];
+	pick = world_between(1, sum);
+	for (size_t i = 0;; i++)
+	{
+		pick -= weights[i];
+		if (pick <= 0)
+			return kinds[i].fn;
+	}
+}
+
+static void
+next_fault(void *arg)
+{
+	Process    *process = process_on((int) world_between(0, MACHINES - 1));
+
+	if (world_now_us() >= end_us)
+		return;
+	if (process != NULL)
+	{
+		world_count(REACHED_FAULTS);
+		choose_kind() (process);
+	}
+	(void) world_after(world_between(MS_TO_US(1), world_happens(300) ? MS_TO_US(50) : SECONDS_TO_US(3)), next_fault, NULL);
+}
+
+static void
+next_tasks(void *arg)
+{
+	if (world_now_us() >= end_us)
+		return;
+	add_tasks(NULL);
+	(void) world_after(world_between(MS_TO_US(10), SECONDS_TO_US(4)), next_tasks, NULL);
+}
+
+void
+faults_begin(int64 us, bool is_light)
+{
+	end_us = world_now_us() + us;
+	for (size_t i = 0; i < lengthof(kinds); i++)
+		weights[i] = (is_light && !kinds[i].is_light) || world_happens(500) ? 0 : (int) world_between(1, 10);
+	weights[lengthof(kinds) - 1] = 1;
+	(void) world_after(world_between(0, SECONDS_TO_US(3)), next_fault, NULL);
+	(void) world_after(world_between(0, SECONDS_TO_US(2)), next_tasks, NULL);
+}
+
+void
+faults_end(void)
+{
+	world_tell("---- the faults have ended");
+	if (!server_is_up())
+		server_restart();
+	server_stall(0);
+	server_refuse(0);
+	model_disturb_triggers(0, 0);
+	model_resume_types();
+	for (int i = 0; i < MACHINES; i++)
+	{
+		connection_heal(i);
+		if (process_on(i) != NULL)
+		{
+			process_on(i)->ambush_us = 0;
+			sim_loop_thaw(process_on(i)->loop);
+		}
+	}
+}
+
+int64
+faults_down_us(void)
+{
+	return world_now_us() < end_us ? world_between(MS_TO_US(10), world_happens(800) ? SECONDS_TO_US(2) : SECONDS_TO_US(12)) :
+		MS_TO_US(10);
+}

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * faults.h
+ *		What fails in a run, and what people do meanwhile.
+ *
+ * Each run has its own mix: chance says for each kind how often it comes, and half of
+ * the kinds do not come at all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SIM_FAULTS_H
+#define SIM_FAULTS_H
+
+/* Begins with faults and tasks, for so long.  is_light: only what a sidecar heals at once. */
+extern void faults_begin(int64 us, bool is_light);
+
+/* Ends all that still lasts: the server is up, the network whole, no machine frozen. */
+extern void faults_end(void);
+
+/* How long a machine stays down after a kill or a drain. */
+extern int64 faults_down_us(void);
+
+#endif							/* SIM_FAULTS_H */

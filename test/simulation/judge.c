@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.c
+ *		What must hold in every run, whatever fails.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "judge.h"
+#include "world.h"
+
+/* Far more than any task reaches in a run. */
+#define VERSIONS 2000
+
+/* One version of one task. */
+typedef struct Life
+{
+	int			starts;
+	int			undone;			/* grabs that a crash has undone */
+	int			running;
+	const Process *process;		/* that has started it last */
+	int64		grabbed_us;
+	int			accepted;
+	bool		taken_over;
+	unsigned	results;		/* a bit for each that the handler has said */
+} Life;
+
+static Life *lives;
+static bool late_is_excused;
+static int64 light_us;			/* the faults are light since then; -1: they
+								 * are not */
+
+void
+judge_begin(void)
+{
+	lives = palloc0(sizeof(Life) * MODEL_TASKS * VERSIONS);
+	late_is_excused = false;
+	light_us = -1;
+}
+
+void
+judge_excuse_late(void)
+{
+	late_is_excused = true;
+}
+
+void
+judge_expect_starts(void)
+{
+	light_us = world_now_us();
+}
+
+static Life *
+life(int number, int64 version)
+{
+	if (version < 0 || version >= VERSIONS)
+		world_fail("task %d has version " INT64_FORMAT, number, version);
+	return &lives[number * VERSIONS + version];
+}
+
+static Life *
+life_of(const Task *task)
+{
+	return life(model_find(task->id)->number, task->version);
+}
+
+void
+judge_start(const Process *process, const Task *task, int running, int most)
+{
+	Life	   *of = life_of(task);
+	const Row  *row = model_find(task->id);
+
+	world_count(REACHED_RUNS);
+	world_tell("%s starts task %d v" INT64_FORMAT, process->name, row->number, task->version);
+	if (of->running > 0 && of->process == process)
+		world_fail("%s runs task %d v" INT64_FORMAT " twice at once", process->name, row->number, task->version);
+	if (of->starts > of->undone)
+		world_fail("%s starts task %d v" INT64_FORMAT " a second time", process->name, row->number, task->version);
+	if (of->undone > 0 && row->rule != RULE_RETRY)
+		world_fail("the grab of task %d v" INT64_FORMAT " was not durable", row->number, task->version);
+	if (of->taken_over)
+	{
+		world_count(REACHED_LATE);
+		if (!late_is_excused)
+			world_fail("%s starts task %d v" INT64_FORMAT ", which was taken over", process->name, row->number,
+					   task->version);
+	}
+	if (running > most)
+		world_fail("%s runs %d tasks of a handler, which may run %d", process->name, running, most);
+	if (process->most > 0 && process->running > process->most)
+		world_fail("%s runs %d tasks, and may run %d", process->name, process->running, process->most);
+	of->starts++;
+	of->running++;
+	of->process = process;
+}
+
+void
+judge_result(const Task *task, TaskResult result)
+{
+	life_of(task)->results |= 1u << result;
+}
+
+void
+judge_stop(const Task *task)
+{
+	life_of(task)->running--;
+}
+
+/* Results that only the handler can know. */
+static bool
+is_of_handler(const char *result)
+{
+	return strcmp(result, "done") == 0 || strcmp(result, "delete") == 0 || strcmp(result, "repeat") == 0 ||
+		strcmp(result, "accepted") == 0;
+}
+
+void
+judge_accept(const Row *row, const char *result)
+{
+	Life	   *of = life(row->number, row->version);
+	TaskResult	said;
+
+	world_tell("task %d v" INT64_FORMAT " ends: %s", row->number, row->version, result);
+	if (of->accepted > 0)
+		world_fail("task %d v" INT64_FORMAT " has a second outcome: %s", row->number, row->version, result);
+	if (!task_result_parse_worker(result, &said))
+		world_fail("task %d has an unknown outcome: %s", row->number, result);
+	if (is_of_handler(result) && !(of->results & 1u << said))
+		world_fail("task %d v" INT64_FORMAT ": its handler never said %s", row->number, row->version, result);
+	if (strcmp(result, "release") == 0 && of->starts > of->undone && !(of->results & 1u << TASK_RELEASE))
+		world_fail("task %d v" INT64_FORMAT " is given back, and its handler had begun", row->number, row->version);
+	if (strcmp(result, "accepted") != 0)
+		of->accepted++;
+}
+
+void
+judge_grab(const Row *row)
+{
+	life(row->number, row->version)->grabbed_us = world_now_us();
+}
+
+void
+judge_overdue(const Row *row)
+{
+	const Life *of = life(row->number, row->version);
+
+	if (of->starts == 0 && light_us >= 0 && of->grabbed_us > light_us)
+		world_fail("task %d v" INT64_FORMAT " was grabbed at %.6f s, and never started", row->number, row->version,
+				   of->grabbed_us / 1e6);
+}
+
+void
+judge_take_over(const Row *row)
+{
+	world_count(REACHED_TAKEN_OVER);
+	world_tell("task %d v" INT64_FORMAT " is taken over", row->number, row->version);
+	life(row->number, row->version)->taken_over = true;
+}
+
+void
+judge_undo(const Row *row)
+{
+	world_count(REACHED_UNDONE);
+	life(row->number, row->version)->undone++;
+}

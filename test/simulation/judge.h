@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.h
+ *		What must hold in every run, whatever fails.
+ *
+ *	- a version of a task starts once, and again only if a crash of the server has
+ *	  undone its grab, which only a task with the stuck rule "retry" allows;
+ *	- no process runs a version twice at once;
+ *	- no task starts after its incarnation was declared gone, unless a clock was set;
+ *	- no node runs more tasks than its configuration and its handlers allow;
+ *	- the database accepts one outcome for a version, and one that its handler said;
+ *	- a node that lives starts what it has grabbed, unless the faults are heavy;
+ *	- no task is lost: in the end each one has ended.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SIM_JUDGE_H
+#define SIM_JUDGE_H
+
+#include "base/task.h"
+#include "model.h"
+#include "process.h"
+
+extern void judge_begin(void);
+
+/* From now on a task may start late, since a clock was set. */
+extern void judge_excuse_late(void);
+
+/* From now on the faults are light: each task that is grabbed starts before its deadline. */
+extern void judge_expect_starts(void);
+
+/* ---- handlers ---- */
+
+/* most: the tasks that the handler may run at once; running: those that do, with this one. */
+extern void judge_start(const Process *process, const Task *task, int running, int most);
+extern void judge_result(const Task *task, TaskResult result);
+
+/* The handler has ended, or was ended. */
+extern void judge_stop(const Task *task);
+
+/* ---- the database ---- */
+
+extern void judge_accept(const Row *row, const char *result);
+
+extern void judge_grab(const Row *row);
+
+/* The deadline of the row has passed, and its node lives. */
+extern void judge_overdue(const Row *row);
+
+/* Another one may start the task, while the node that had it may go on. */
+extern void judge_take_over(const Row *row);
+
+/* A crash undoes the grab of the row. */
+extern void judge_undo(const Row *row);
+
+#endif							/* SIM_JUDGE_H */

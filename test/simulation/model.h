@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * model.h
+ *		What the functions of the extension do, on tables in memory.
+ *
+ * The model knows the functions that a sidecar calls.  It fails on any other call, so
+ * a new one cannot pass unnoticed.  It has no limits of the cluster, no schedules, no
+ * functions of policies, and no locks that a transaction holds over time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SIM_MODEL_H
+#define SIM_MODEL_H
+
+#include "server.h"
+
+#define MODEL_TASKS 400
+#define MODEL_TYPES 3
+#define MODEL_BUCKETS 2
+
+extern const char *const model_types[MODEL_TYPES];
+extern const char *const model_buckets[MODEL_BUCKETS];
+
+typedef enum Status
+{
+	ROW_WAITING,
+	ROW_SUBMITTED,
+	ROW_PROCESSING,
+	ROW_ERROR,					/* this and those below: nobody works on it */
+	ROW_DONE,
+	ROW_FAILED,
+	ROW_CANCELLED,
+	ROW_DELETED
+} Status;
+
+typedef enum Rule
+{
+	RULE_RETRY,
+	RULE_ERROR,
+	RULE_FAIL,
+	RULE_IGNORE
+} Rule;
+
+/* A row of the table of tasks. */
+typedef struct Row
+{
+	int			number;
+	uint8		id[16];
+	int64		version;
+	Status		status;
+	int			type;
+	int			bucket;
+	int			priority;
+	int			tries;
+	bool		queued;
+	int64		next_us;		/* by the database's clock, as deadline_us */
+	int64		deadline_us;
+	int64		incarnation;	/* 0: none */
+	int64		token;			/* 0: none */
+	Rule		rule;
+	int64		cancel;			/* version that a person wants to cancel; -1:
+								 * none */
+} Row;
+
+/* is_ring: triggers come through shared memory, else by notifications. */
+extern void model_begin(bool is_ring);
+
+/*
+ * Executes a call of the session at this moment.  NULL without a state: the session
+ * waits for triggers.
+ */
+extern PGresult *model_call(Session *session, const ServerCall *call, const char **state) MUSTCHECK;
+
+/* Undoes what was not durable. */
+extern void model_crash(void);
+
+/* The database's clock. */
+extern int64 model_clock_us(void);
+extern void model_set_clock(int64 by_us);
+
+/* How far it is behind the latest time that it ever had. */
+extern int64 model_behind_us(void);
+
+/* ---- applications and people ---- */
+
+extern void model_add_task(void);
+extern void model_cancel_any(void);
+extern void model_resume_errors(void);
+extern void model_pause_any(void);
+extern void model_resume_types(void);
+
+/* Triggers are lost and doubled, in so many of a thousand cases. */
+extern void model_disturb_triggers(int lost, int doubled);
+
+/* ---- for the checks ---- */
+
+extern int	model_count(void);
+extern const Row *model_row(int number);
+
+/* NULL: no task has that id. */
+extern Row *model_find(const void *id);
+extern const char *model_status_name(Status status);
+
+#endif							/* SIM_MODEL_H */

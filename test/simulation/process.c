@@ -1,0 +1,108 @@
+/*-------------------------------------------------------------------------
+ *
+ * process.c
+ *		One start of a sidecar in the simulation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "config/config.h"
+#include "connection.h"
+#include "execute/runner.h"
+#include "options/options.h"
+#include "process.h"
+#include "sidecar.h"
+#include "sim_loop.h"
+#include "world.h"
+
+static Process *current;
+static Process *processes[MACHINES];
+static int	nstarts;
+
+Process *
+process_current(void)
+{
+	return current;
+}
+
+Process *
+process_enter(Process *process)
+{
+	Process    *before = current;
+
+	current = process;
+	return before;
+}
+
+Process *
+process_on(int machine)
+{
+	return processes[machine];
+}
+
+void
+process_start(int machine, const char *path)
+{
+	Process    *process = palloc0(sizeof(Process));
+	char	   *error = NULL;
+	Config	   *config = options_read(&config_section, handler_kinds, path, &error);
+
+	if (config == NULL)
+		world_fail("the configuration is wrong: %s", error);
+	process->machine = machine;
+	process->most = config->concurrency;
+	snprintf(process->name, sizeof(process->name), "node%d/%d", machine, ++nstarts);
+	dlist_init(&process->connections);
+	process->loop = sim_loop_new(process);
+	processes[machine] = process;
+	world_tell("%s starts", process->name);
+	current = process;
+	process->sidecar = sidecar_open(process->loop, config);
+	current = NULL;
+	loop_want_turn(process->loop);
+}
+
+void
+process_drain(Process *process)
+{
+	world_tell("%s drains", process->name);
+	current = process;
+	sidecar_drain(process->sidecar);
+	current = NULL;
+}
+
+static void
+end(Process *process)
+{
+	current = process;
+	sidecar_free(process->sidecar);
+	current = NULL;
+	loop_free(process->loop);
+	if (process->running != 0)
+		world_fail("%s leaves %d tasks running", process->name, process->running);
+	if (!dlist_is_empty(&process->connections))
+		world_fail("%s leaves a connection", process->name);
+	processes[process->machine] = NULL;
+	pfree(process);
+}
+
+void
+process_kill(Process *process)
+{
+	world_tell("%s is killed", process->name);
+	connection_drop(process);
+	end(process);
+}
+
+bool
+process_reap(int machine)
+{
+	Process    *process = processes[machine];
+
+	if (process == NULL || !sim_loop_has_stopped(process->loop))
+		return false;
+	world_tell("%s has stopped", process->name);
+	end(process);
+	return true;
+}

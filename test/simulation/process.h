@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * process.h
+ *		One start of a sidecar in the simulation.
+ *
+ * A machine runs one sidecar after the other.  A process that is killed is gone at
+ * once; the server still has its sessions, and hears of their end later.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SIM_PROCESS_H
+#define SIM_PROCESS_H
+
+#include "base/loop.h"
+
+#define MACHINES 3
+
+typedef struct Process
+{
+	int			machine;
+	char		name[24];
+	Loop	   *loop;
+	struct Sidecar *sidecar;
+	dlist_head	connections;	/* see connection.c */
+	int64		ambush_us;		/* it freezes for so long when it has sent its
+								 * next grab */
+	int			running;		/* tasks whose handler runs */
+	int			most;			/* that may run by its configuration; 0: any
+								 * number */
+} Process;
+
+/* The process whose code runs; NULL: the world's. */
+extern Process *process_current(void);
+
+/* Makes the process the current one, and returns the one before. */
+extern Process *process_enter(Process *process);
+
+/* The process that runs on the machine; NULL: none. */
+extern Process *process_on(int machine);
+
+/* Starts a sidecar with the file of its configuration. */
+extern void process_start(int machine, const char *path);
+
+extern void process_drain(Process *process);
+extern void process_kill(Process *process);
+
+/* Takes away a process whose loop has stopped.  True: it was there. */
+extern bool process_reap(int machine);
+
+#endif							/* SIM_PROCESS_H */

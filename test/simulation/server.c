@@ -1,0 +1,600 @@
+/*-------------------------------------------------------------------------
+ *
+ * server.c
+ *		The simulated server: its sessions, and the calls that they execute.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "calls/calls.h"
+#include "model.h"
+#include "server.h"
+#include "world.h"
+
+/* How long next_triggers waits: see WAIT_MS of the product. */
+#define WAIT_US SECONDS_TO_US(15)
+
+/* Messages on their way to the client. */
+typedef enum MessageKind
+{
+	MESSAGE_ANSWER,
+	MESSAGE_NOTIFY,
+	MESSAGE_END
+} MessageKind;
+
+typedef struct Message
+{
+	dlist_node	node;
+	MessageKind kind;
+	int64		call;
+	const char *state;
+	PGresult   *result;
+	const char *channel;
+	char	   *payload;
+} Message;
+
+struct Session
+{
+	dlist_node	node;
+	int			pid;
+	char		name[24];		/* the process */
+	const SessionEvents *events;
+	void	   *arg;
+	bool		is_left;		/* by its client */
+	bool		has_ended;
+	int64		silent_us;		/* the network keeps everything until then */
+	dlist_head	calls;			/* have arrived, or are on their way */
+	int64		arrived_us;		/* when the last one arrives */
+	ServerCall *current;
+	bool		waits;			/* current is next_triggers, without triggers */
+	Event	   *work;			/* when the session goes on */
+	dlist_head	messages;
+	Event	   *delivery;
+	bool		listens[CHANNEL_COUNT];
+	int64		incarnation;
+	bool		is_gone_told;
+	bool		wants_sweep;
+};
+
+static const char *const channel_names[] = {"twtasks", "twtasks_cancel", "twtasks_config", "twtasks_slots"};
+
+typedef struct Server
+{
+	dlist_head	sessions;
+	bool		is_begun;
+	bool		is_down;
+	int64		stalled_us;		/* until then */
+	int			refuses;
+	int			last_pid;
+	Event	   *wake;
+} Server;
+
+static Server server;
+
+static void go_on(Session *session);
+
+/* ---- from the server to the client ---- */
+
+static void
+free_message(Message *message)
+{
+	PQclear(message->result);
+	pfree(message->payload);
+	pfree(message);
+}
+
+static void
+free_call(ServerCall *call)
+{
+	wire_clear(&call->params);
+	pfree(call);
+}
+
+static void
+drop_messages(Session *session)
+{
+	while (!dlist_is_empty(&session->messages))
+		free_message(dlist_container(Message, node, dlist_pop_head_node(&session->messages)));
+	if (session->delivery != NULL)
+		world_cancel(session->delivery);
+	session->delivery = NULL;
+}
+
+/* The session has ended, and its client knows it or is gone. */
+static void
+free_session(Session *session)
+{
+	drop_messages(session);
+	pfree(session);
+}
+
+static void arm_delivery(Session *session, int64 delay_us);
+
+static void
+deliver(void *arg)
+{
+	Session    *session = arg;
+	Message    *message;
+	bool		is_last;
+
+	session->delivery = NULL;
+	if (session->silent_us > world_now_us())
+	{
+		arm_delivery(session, 0);
+		return;
+	}
+	message = dlist_container(Message, node, dlist_pop_head_node(&session->messages));
+	is_last = message->kind == MESSAGE_END;
+	if (message->kind == MESSAGE_ANSWER)
+		session->events->on_answer(session->arg, message->call, message->state, message->result);
+	else if (message->kind == MESSAGE_NOTIFY)
+		session->events->on_notify(session->arg, message->channel, message->payload);
+	else
+		session->events->on_end(session->arg);
+	if (message->kind == MESSAGE_ANSWER)
+		message->result = NULL;
+	free_message(message);
+	if (is_last)
+		free_session(session);
+	else if (!dlist_is_empty(&session->messages))
+		arm_delivery(session, world_between(1, 50));
+}
+
+static void
+arm_delivery(Session *session, int64 delay_us)
+{
+	int64		silent_us = session->silent_us - world_now_us();
+
+	if (session->delivery == NULL)
+		session->delivery = world_after(Max(delay_us, silent_us), deliver, session);
+}
+
+static Message *
+send_message(Session *session, MessageKind kind)
+{
+	Message    *message = palloc0(sizeof(Message));
+
+	message->kind = kind;
+	dlist_push_tail(&session->messages, &message->node);
+	arm_delivery(session, world_happens(20) ? world_between(0, MS_TO_US(300)) : world_between(30, 400));
+	return message;
+}
+
+static void
+answer(Session *session, const char *state, PGresult *result)
+{
+	ServerCall *call = session->current;
+	Message    *message;
+
+	world_tell("session %d of %s: %s: %s", session->pid, session->name, call->statement->name,
+			   state == NULL ? "done" : state);
+	session->current = NULL;
+	session->waits = false;
+	if (session->is_left)
+		PQclear(result);
+	else
+	{
+		message = send_message(session, MESSAGE_ANSWER);
+		message->call = call->id;
+		message->state = state;
+		message->result = result;
+	}
+	free_call(call);
+	go_on(session);
+}
+
+/* ---- execution ---- */
+
+static void
+end_left(void *arg)
+{
+	Session    *session = arg;
+
+	session->work = NULL;
+	session_end(session);
+}
+
+static void
+execute(void *arg)
+{
+	Session    *session = arg;
+	ServerCall *call = session->current;
+	PGresult   *result;
+	const char *state = NULL;
+
+	session->work = NULL;
+	if (server.stalled_us > world_now_us())
+	{
+		session->work = world_after(server.stalled_us - world_now_us() + world_between(0, 5000), execute, session);
+		return;
+	}
+	if (world_happens(server.refuses))
+	{
+		answer(session, world_happens(500) ? "53200" : "40001", NULL);
+		return;
+	}
+	call->has_waited = session->waits;
+	result = model_call(session, call, &state);
+	if (result != NULL || state != NULL)
+		answer(session, state, result);
+	else
+	{
+		session->waits = true;
+		session->work = session->is_left ? world_after(world_between(0, SECONDS_TO_US(1)), end_left, session) :
+			world_after(WAIT_US, execute, session);
+	}
+}
+
+static int64
+service_us(const PgStatement *statement)
+{
+	if (statement == &call_next_triggers)
+		return 20;
+	if (world_happens(10))
+		return world_between(MS_TO_US(10), SECONDS_TO_US(2));
+	return world_between(50, 3000);
+}
+
+static void
+on_arrival(void *arg)
+{
+	Session    *session = arg;
+
+	session->work = NULL;
+	go_on(session);
+}
+
+/* Takes the next call, or waits for it. */
+static void
+go_on(Session *session)
+{
+	if (session->current != NULL || session->work != NULL || session->has_ended)
+		return;
+	if (dlist_is_empty(&session->calls))
+	{
+		/* It reads the end of its connection soon, or late. */
+		if (session->is_left)
+			session->work = world_after(world_between(0, world_happens(700) ? MS_TO_US(5) : SECONDS_TO_US(4)),
+										end_left, session);
+		return;
+	}
+	if (Max(session->arrived_us, session->silent_us) > world_now_us() && !session->is_left)
+	{
+		session->work = world_after(Max(session->arrived_us, session->silent_us) - world_now_us(), on_arrival, session);
+		return;
+	}
+	session->current = dlist_container(ServerCall, node, dlist_pop_head_node(&session->calls));
+	session->work = world_after(service_us(session->current->statement), execute, session);
+}
+
+static void
+look_at_waiting(void *arg)
+{
+	dlist_mutable_iter iter;
+
+	server.wake = NULL;
+
+	dlist_foreach_modify(iter, &server.sessions)
+	{
+		Session    *session = dlist_container(Session, node, iter.cur);
+
+		if (!session->waits || session->is_left)
+			continue;
+		world_cancel(session->work);
+		session->waits = false;
+		execute(session);
+	}
+}
+
+void
+server_wake(void)
+{
+	if (server.wake == NULL)
+		server.wake = world_after(world_between(0, 300), look_at_waiting, NULL);
+}
+
+/* ---- the client's side ---- */
+
+Session *
+server_connect(const char *name, const SessionEvents *events, void *arg)
+{
+	Session    *session;
+
+	if (!server.is_begun)
+		dlist_init(&server.sessions);
+	server.is_begun = true;
+
+	if (server.is_down)
+		return NULL;
+	session = palloc0(sizeof(Session));
+	session->pid = ++server.last_pid;
+	strlcpy(session->name, name, sizeof(session->name));
+	session->events = events;
+	session->arg = arg;
+	dlist_init(&session->calls);
+	dlist_init(&session->messages);
+	dlist_push_tail(&server.sessions, &session->node);
+	return session;
+}
+
+void
+session_send(Session *session, const ServerCall *call)
+{
+	ServerCall *copy;
+
+	if (session->has_ended)
+	{
+		WireParams	params = call->params;
+
+		wire_clear(&params);
+		return;
+	}
+	copy = palloc(sizeof(ServerCall));
+	*copy = *call;
+	dlist_push_tail(&session->calls, &copy->node);
+	session->arrived_us = Max(session->arrived_us, world_now_us() + (world_happens(20) ?
+																	 world_between(0, MS_TO_US(300)) :
+																	 world_between(30, 300)));
+	go_on(session);
+}
+
+/* Each call that the client has sent may have arrived, and all before it. */
+static void
+drop_calls(Session *session)
+{
+	bool		is_cut = session->silent_us > world_now_us() || world_happens(300);
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &session->calls)
+	{
+		ServerCall *call = dlist_container(ServerCall, node, iter.cur);
+
+		is_cut |= world_happens(200);
+		if (!is_cut)
+			continue;
+		dlist_delete(&call->node);
+		free_call(call);
+	}
+}
+
+void
+session_leave(Session *session)
+{
+	session->is_left = true;
+	drop_messages(session);
+	if (session->has_ended)
+	{
+		free_session(session);
+		return;
+	}
+	drop_calls(session);
+	if (session->waits)
+	{
+		world_cancel(session->work);
+		session->work = world_after(world_between(0, SECONDS_TO_US(1)), end_left, session);
+	}
+	if (session->current == NULL && session->work != NULL)
+	{
+		world_cancel(session->work);
+		session->work = NULL;
+	}
+	go_on(session);
+}
+
+int
+session_pid(const Session *session)
+{
+	return session->pid;
+}
+
+static Session *
+find_session(int pid)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &server.sessions)
+		if (dlist_container(Session, node, iter.cur)->pid == pid)
+		return dlist_container(Session, node, iter.cur);
+	return NULL;
+}
+
+void
+server_terminate(int pid)
+{
+	Session    *session = find_session(pid);
+
+	if (session != NULL)
+		session_end(session);
+}
+
+/* ---- faults ---- */
+
+void
+session_end(Session *session)
+{
+	dlist_iter	iter;
+
+	session->has_ended = true;
+	dlist_delete(&session->node);
+	if (session->work != NULL)
+		world_cancel(session->work);
+	session->work = NULL;
+	if (session->current != NULL)
+		free_call(session->current);
+	session->current = NULL;
+	while (!dlist_is_empty(&session->calls))
+		free_call(dlist_container(ServerCall, node, dlist_pop_head_node(&session->calls)));
+	if (session->incarnation != 0)
+	{
+		dlist_foreach(iter, &server.sessions)
+			dlist_container(Session, node, iter.cur)->is_gone_told = true;
+		server_wake();
+	}
+	if (session->is_left)
+		free_session(session);
+	else
+		(void) send_message(session, MESSAGE_END);
+}
+
+bool
+server_is_up(void)
+{
+	return !server.is_down;
+}
+
+static void
+end_all(void)
+{
+	while (!dlist_is_empty(&server.sessions))
+		session_end(dlist_head_element(Session, node, &server.sessions));
+}
+
+void
+server_crash(void)
+{
+	server.is_down = true;
+
+	end_all();
+	model_crash();
+}
+
+void
+server_restart(void)
+{
+	server.is_down = false;
+}
+
+void
+server_stall(int64 us)
+{
+	server.stalled_us = world_now_us() + us;
+}
+
+void
+server_refuse(int permille)
+{
+	server.refuses = permille;
+}
+
+Session *
+server_any_session(const char *name)
+{
+	Session    *found = NULL;
+	int			n = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &server.sessions)
+	{
+		Session    *session = dlist_container(Session, node, iter.cur);
+
+		if (session->is_left || strcmp(session->name, name) != 0)
+			continue;
+		if (world_between(0, n++) == 0)
+			found = session;
+	}
+	return found;
+}
+
+void
+session_silence(Session *session, int64 us)
+{
+	session->silent_us = world_now_us() + us;
+}
+
+void
+server_close(void)
+{
+	if (!dlist_is_empty(&server.sessions))
+		world_fail("session %d of %s is left on the server", dlist_head_element(Session, node, &server.sessions)->pid,
+				   dlist_head_element(Session, node, &server.sessions)->name);
+}
+
+/* ---- the model's side ---- */
+
+void
+session_listen(Session *session, Channel channel)
+{
+	session->listens[channel] = true;
+}
+
+void
+server_notify(Channel channel, const char *payload)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &server.sessions)
+	{
+		Session    *session = dlist_container(Session, node, iter.cur);
+		Message    *message;
+
+		if (!session->listens[channel] || session->is_left)
+			continue;
+		message = send_message(session, MESSAGE_NOTIFY);
+		message->channel = channel_names[channel];
+		message->payload = pstrdup(payload);
+	}
+}
+
+static Session *
+holder(int64 incarnation)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &server.sessions)
+		if (dlist_container(Session, node, iter.cur)->incarnation == incarnation)
+		return dlist_container(Session, node, iter.cur);
+	return NULL;
+}
+
+void
+session_hold(Session *session, int64 incarnation)
+{
+	session->incarnation = incarnation;
+}
+
+bool
+session_holds(const Session *session, int64 incarnation)
+{
+	return session->incarnation == incarnation;
+}
+
+bool
+server_holds(int64 incarnation)
+{
+	return holder(incarnation) != NULL;
+}
+
+bool
+server_is_idle(int64 incarnation)
+{
+	return holder(incarnation) != NULL && holder(incarnation)->current == NULL;
+}
+
+bool
+session_take_gone(Session *session)
+{
+	bool		is_told = session->is_gone_told;
+
+	session->is_gone_told = false;
+	return is_told;
+}
+
+void
+server_want_sweep(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &server.sessions)
+		dlist_container(Session, node, iter.cur)->wants_sweep = true;
+	server_wake();
+}
+
+bool
+session_take_sweep(Session *session)
+{
+	bool		wants = session->wants_sweep;
+
+	session->wants_sweep = false;
+	return wants;
+}

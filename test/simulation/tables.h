@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * tables.h
+ *		The tables of the model: rows of tasks, nodes, triggers.
+ *
+ * Private to the model.  Each change of a row is one transaction, or part of one.  A
+ * crash may undo a transaction that need not be durable, with all that came after it and
+ * was not durable either.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SIM_TABLES_H
+#define SIM_TABLES_H
+
+#include "model.h"
+
+typedef struct NodeRow
+{
+	int64		incarnation;
+	int64		heartbeat_us;	/* by the database's clock, as all of these */
+	int64		lease_us;
+	int64		next_tick_us;
+	int64		missing_us;		/* without a session since then; -1: it has
+								 * one */
+	int64		silent_us;		/* silent since then; -1: it is not */
+	bool		has_ended;
+	bool		leads;
+} NodeRow;
+
+/* ---- tasks ---- */
+
+extern Row *tables_row(int number);
+
+/* Call it before each change of a row. */
+extern void tables_touch(Row *row);
+extern void tables_commit(bool durable);
+
+/* Moves the row to another status, as another version. */
+extern void tables_move(Row *row, Status status, int64 incarnation, int64 token);
+
+/* ---- triggers ---- */
+
+/* Tells a sidecar that the task can run; due_us: a WAITING task, at that time; -1: now. */
+extern void tables_trigger(const Row *row, int64 due_us);
+
+/* Fills the answer of next_triggers.  False: there is nothing to tell. */
+extern bool tables_take_triggers(Session *session, PGresult *result);
+
+/* ---- nodes ---- */
+
+extern NodeRow *nodes_find(int64 incarnation);	/* NULL: there is none */
+extern bool nodes_live(int64 incarnation);
+extern PGresult *nodes_start(Session *session, const ServerCall *call);
+extern PGresult *nodes_tick(Session *session, const ServerCall *call);
+extern PGresult *nodes_end(const ServerCall *call);
+
+/* Declares nodes gone.  Returns the milliseconds until the next look; -1: no reason. */
+extern int64 nodes_find_gone(void);
+
+extern void nodes_begin(void);
+
+/* ---- tasks.c ---- */
+
+extern PGresult *tasks_grab(const ServerCall *call);
+extern PGresult *tasks_resolve_grab(const ServerCall *call);
+extern PGresult *tasks_finish(const ServerCall *call);
+extern PGresult *tasks_resolve_finish(const ServerCall *call);
+extern PGresult *tasks_sweep(const ServerCall *call);
+extern PGresult *tasks_promote(void);
+extern PGresult *tasks_recover(const ServerCall *call);
+extern PGresult *tasks_take_cancels(const ServerCall *call);
+
+/* Whether a person has paused it. */
+extern bool model_is_paused(const Row *row);
+
+#endif							/* SIM_TABLES_H */

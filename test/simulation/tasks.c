@@ -1,0 +1,537 @@
+/*-------------------------------------------------------------------------
+ *
+ * tasks.c
+ *		The model's tasks: grabbed, finished, swept, promoted, recovered.
+ *
+ * As the functions of sql/run, sql/queue and sql/cluster document it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "calls/calls.h"
+#include "judge.h"
+#include "tables.h"
+#include "values.h"
+#include "world.h"
+
+static const char *const rule_names[] = {"retry", "error", "fail", "ignore"};
+
+/* ---- grab ---- */
+
+static void
+put_place(PGresult *result, int row, int column, const Row *task)
+{
+	char		place[6] = {0, 0, 0, (char) (task->number >> 8), (char) task->number, 1};
+
+	result_bytes(result, row, column, place, sizeof(place));
+}
+
+static void
+put_task(PGresult *result, int at, const Row *row)
+{
+	for (int i = 0; i <= GRAB_RUNNABLE; i++)
+		result_null(result, at, i);
+	result_bytes(result, at, GRAB_ID, row->id, sizeof(row->id));
+	result_int(result, at, GRAB_VERSION, row->version);
+	result_text(result, at, GRAB_TYPE, model_types[row->type]);
+	result_text(result, at, GRAB_BUCKET, model_buckets[row->bucket]);
+	result_int(result, at, GRAB_PRIORITY, row->priority);
+	result_int(result, at, GRAB_TRIES, row->tries);
+	result_time(result, at, GRAB_GRABBED, model_clock_us());
+	result_bytes(result, at, GRAB_DATA, "\1{}", 3);
+}
+
+static Rule
+read_rule(const Elements *rules, int i)
+{
+	for (int rule = 0; rule < (int) lengthof(rule_names); rule++)
+		if (element_is_text(rules, i, rule_names[rule]))
+			return rule;
+	world_fail("a grab has no stuck rule");
+}
+
+static bool
+can_be_grabbed(const Row *row, const ServerCall *call, int i, int64 version)
+{
+	Elements	types;
+	Elements	buckets;
+
+	if (row == NULL || row->status != ROW_SUBMITTED || row->version != version || model_is_paused(row))
+		return false;
+	param_array(call, 6, &types);
+	param_array(call, 7, &buckets);
+	return (types.n == 0 || element_is_text(&types, i, model_types[row->type])) &&
+		(buckets.n == 0 || elements_have_text(&buckets, model_buckets[row->bucket]));
+}
+
+PGresult *
+tasks_grab(const ServerCall *call)
+{
+	PGresult   *result = result_new(GRAB_RUNNABLE + 1);
+	int64		incarnation = param_int(call, 2);
+	bool		durable = false;
+	int			n = 0;
+	Elements	ids;
+	Elements	versions;
+	Elements	timeouts;
+	Elements	rules;
+
+	param_array(call, 0, &ids);
+	param_array(call, 1, &versions);
+	param_array(call, 4, &timeouts);
+	param_array(call, 5, &rules);
+	for (int i = 0; i < ids.n && nodes_live(incarnation); i++)
+	{
+		Row		   *row = model_find(ids.values[i]);
+
+		if (!can_be_grabbed(row, call, i, element_int(&versions, i)))
+			continue;
+		tables_touch(row);
+		row->status = ROW_PROCESSING;
+		row->version++;
+		row->tries++;
+		row->deadline_us = model_clock_us() + MS_TO_US(element_int(&timeouts, i));
+		row->incarnation = incarnation;
+		row->token = param_int(call, 3);
+		row->rule = read_rule(&rules, i);
+		durable |= row->rule != RULE_RETRY;
+		world_tell("task %d v" INT64_FORMAT " is grabbed by incarnation " INT64_FORMAT, row->number, row->version,
+				   incarnation);
+		judge_grab(row);
+		put_task(result, n, row);
+		put_place(result, n++, GRAB_PLACE, row);
+	}
+	tables_commit(durable);
+	return result;
+}
+
+PGresult *
+tasks_resolve_grab(const ServerCall *call)
+{
+	PGresult   *result = result_new(GRAB_RUNNABLE + 1);
+	int			n = 0;
+	Elements	ids;
+	Elements	versions;
+
+	param_array(call, 0, &ids);
+	param_array(call, 1, &versions);
+	for (int i = 0; i < ids.n; i++)
+	{
+		Row		   *row = model_find(ids.values[i]);
+		int64		version = element_int(&versions, i);
+
+		if (row == NULL)
+			continue;
+		if (row->status == ROW_SUBMITTED && row->version == version && nodes_find(param_int(call, 2)) != NULL)
+		{
+			tables_touch(row);
+			row->version++;
+			tables_trigger(row, -1);
+		}
+		else if (row->status == ROW_PROCESSING && row->version == version + 1 &&
+				 row->incarnation == param_int(call, 2) && row->token == param_int(call, 3))
+			put_task(result, n++, row);
+	}
+	tables_commit(true);
+	return result;
+}
+
+/* ---- finish ---- */
+
+/* The figure behind a name in the retry policy, which the sidecar writes. */
+static int64
+policy_figure(const Elements *retries, int i, const char *name)
+{
+	int			len;
+	const char *json = element(retries, i, &len);
+	char	   *text = pnstrdup(json, len);
+	const char *at = strstr(text, name);
+	int64		figure;
+
+	if (at == NULL)
+		world_fail("a retry policy lacks %s: %s", name, text);
+	figure = strtoll(at + strlen(name), NULL, 10);
+	pfree(text);
+	return figure;
+}
+
+/* A try has failed, or the task repeats.  -1: the tries are over. */
+static int64
+retry_us(const Row *row, const Elements *retries, int i, bool is_repeat)
+{
+	int			len;
+	int64		delay_us;
+
+	if (retries->n == 0 || element(retries, i, &len) == NULL)
+		return 0;
+	if (!is_repeat && row->tries >= policy_figure(retries, i, "\"max_tries\": "))
+		return -1;
+	delay_us = policy_figure(retries, i, "\"delay\": \"");
+	return Min(is_repeat ? delay_us : delay_us << Min(row->tries - 1, 6),
+			   policy_figure(retries, i, "\"max_delay\": \""));
+}
+
+static bool
+may_finish(const Row *row, int64 version, int64 incarnation, const Elements *grabs, int i)
+{
+	int			len;
+
+	if (row == NULL || row->status != ROW_PROCESSING || row->version != version ||
+		(row->incarnation != 0 && row->incarnation != incarnation))
+		return false;
+	return grabs->n == 0 || element(grabs, i, &len) == NULL || row->token == 0 ||
+		row->token == element_int(grabs, i);
+}
+
+static void
+accept(Row *row, int64 delay_us)
+{
+	tables_touch(row);
+	row->queued = false;
+	if (delay_us > 0)
+		row->deadline_us = Min(row->deadline_us, model_clock_us() + delay_us);
+	row->next_us = row->deadline_us;
+	row->incarnation = 0;
+}
+
+static void
+wait(Row *row, int64 delay_us, int64 incarnation, int64 token)
+{
+	tables_move(row, ROW_WAITING, incarnation, token);
+	row->next_us = model_clock_us() + delay_us;
+	tables_trigger(row, row->next_us);
+}
+
+/* The finish moves the task, by the word of its result. */
+static void
+apply(Row *row, const char *result, int64 delay_us, int64 incarnation, int64 token)
+{
+	if (strcmp(result, "done") == 0)
+		tables_move(row, ROW_DONE, incarnation, token);
+	else if (strcmp(result, "delete") == 0)
+		tables_move(row, ROW_DELETED, incarnation, token);
+	else if (strcmp(result, "cancelled") == 0)
+		tables_move(row, ROW_CANCELLED, incarnation, token);
+	else if (strcmp(result, "error") == 0)
+		tables_move(row, ROW_ERROR, incarnation, token);
+	else if (strcmp(result, "accepted") == 0)
+	{
+		accept(row, delay_us);
+		row->token = token;
+	}
+	else if (strcmp(result, "release") == 0 && delay_us == 0)
+	{
+		tables_move(row, ROW_SUBMITTED, incarnation, token);
+		row->queued = true;
+		row->tries--;
+		tables_trigger(row, -1);
+	}
+	else
+	{
+		row->tries = strcmp(result, "repeat") == 0 ? 0 : row->tries - (strcmp(result, "release") == 0);
+		wait(row, delay_us, incarnation, token);
+	}
+}
+
+/* The word of the result that counts; NULL: the database refuses it. */
+static const char *
+judge_word(const Row *row, const Elements *results, int i)
+{
+	static const char *const words[] = {"done", "delete", "retry", "repeat", "error", "accepted", "cancelled", "release"};
+	const char *word = NULL;
+	bool		is_cancelled = row->cancel == row->version;
+
+	for (int k = 0; k < (int) lengthof(words); k++)
+		if (element_is_text(results, i, words[k]))
+			word = words[k];
+	if (word == NULL)
+		world_fail("a finish has an unknown result");
+	if (strcmp(word, "done") == 0 || strcmp(word, "delete") == 0)
+		return word;
+	if (is_cancelled)
+		return "cancelled";
+	return strcmp(word, "cancelled") == 0 ? NULL : word;
+}
+
+static void
+finish_one(Row *row, const ServerCall *call, int i, PGresult *result)
+{
+	int			at = PQntuples(result);
+	Elements	results;
+	Elements	delays;
+	Elements	retries;
+	const char *word;
+	int64		delay_us;
+	int			len;
+	bool		has_delay;
+
+	param_array(call, 2, &results);
+	param_array(call, 3, &delays);
+	param_array(call, 9, &retries);
+	word = judge_word(row, &results, i);
+	if (word == NULL)
+		return;
+	has_delay = element(&delays, i, &len) != NULL;
+	delay_us = has_delay ? MS_TO_US(element_int(&delays, i)) : 0;
+	if (strcmp(word, "retry") == 0 || strcmp(word, "repeat") == 0)
+	{
+		int64		judged_us = retry_us(row, &retries, i, word[2] == 'p');
+
+		if (judged_us < 0)
+			word = "error";
+		else if (!has_delay)
+			delay_us = judged_us;
+	}
+	judge_accept(row, word);
+	apply(row, word, delay_us, param_int(call, 5), param_int(call, 6));
+	result_bytes(result, at, FINISH_ID, row->id, sizeof(row->id));
+	if (row->status == ROW_DONE || row->status == ROW_DELETED)
+		result_null(result, at, FINISH_STATUS);
+	else
+		result_text(result, at, FINISH_STATUS, model_status_name(row->status));
+	if (row->status == ROW_WAITING)
+		result_int(result, at, FINISH_DELAY_MS, delay_us / 1000);
+	else
+		result_null(result, at, FINISH_DELAY_MS);
+}
+
+PGresult *
+tasks_finish(const ServerCall *call)
+{
+	PGresult   *result = result_new(FINISH_DELAY_MS + 1);
+	Elements	ids;
+	Elements	versions;
+	Elements	grabs;
+
+	param_array(call, 0, &ids);
+	param_array(call, 1, &versions);
+	param_array(call, 7, &grabs);
+	for (int i = 0; i < ids.n; i++)
+	{
+		Row		   *row = model_find(ids.values[i]);
+
+		if (may_finish(row, element_int(&versions, i), param_int(call, 5), &grabs, i))
+			finish_one(row, call, i, result);
+	}
+	tables_commit(true);
+	return result;
+}
+
+static bool
+has_finished(const Row *row, int64 version, int64 incarnation, int64 token)
+{
+	if (row == NULL || row->status == ROW_DELETED)
+		return true;
+	if (row->status <= ROW_ERROR)
+		return row->version >= version && row->token == token &&
+			(row->incarnation == incarnation || row->status == ROW_PROCESSING);
+	return row->version == version + 1 && row->token == token && row->incarnation == incarnation;
+}
+
+PGresult *
+tasks_resolve_finish(const ServerCall *call)
+{
+	PGresult   *result = result_new(1);
+	int			n = 0;
+	Elements	ids;
+	Elements	versions;
+
+	param_array(call, 0, &ids);
+	param_array(call, 1, &versions);
+	for (int i = 0; i < ids.n; i++)
+		if (has_finished(model_find(ids.values[i]), element_int(&versions, i), param_int(call, 2), param_int(call, 3)))
+			result_bytes(result, n++, 0, ids.values[i], 16);
+	return result;
+}
+
+/* ---- sweep ---- */
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	const Row  *one = *(const Row *const *) a;
+	const Row  *two = *(const Row *const *) b;
+
+	if (one->type != two->type)
+		return one->type - two->type;
+	return one->priority != two->priority ? one->priority - two->priority : memcmp(one->id, two->id, 16);
+}
+
+/* Whether an earlier look has returned the row, or one behind it. */
+static bool
+is_behind(const Row *row, const Elements *after)
+{
+	for (int i = 0; i < after->n; i++)
+	{
+		const Row  *mark = model_find(after->values[i]);
+
+		if (mark != NULL && mark->type == row->type && compare_rows(&mark, &row) >= 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+collect_rows(const ServerCall *call, const Row **rows)
+{
+	int			n = 0;
+	int64		shares = param_int(call, 4);
+	Elements	skip;
+	Elements	after;
+
+	param_array(call, 2, &skip);
+	param_array(call, 6, &after);
+	for (int i = 0; i < model_count(); i++)
+	{
+		const Row  *row = model_row(i);
+
+		if (row->status == ROW_SUBMITTED && param_is_text(call, 0, model_buckets[row->bucket]) &&
+			!elements_have_text(&skip, model_types[row->type]) && !is_behind(row, &after) &&
+			(shares <= 1 || row->id[0] % shares == param_int(call, 3)))
+			rows[n++] = row;
+	}
+	qsort(rows, n, sizeof(Row *), compare_rows);
+	return n;
+}
+
+PGresult *
+tasks_sweep(const ServerCall *call)
+{
+	PGresult   *result = result_new(SWEEP_PLACE + 1);
+	const Row  *rows[MODEL_TASKS];
+	int			n = collect_rows(call, rows);
+	int			of_type = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		int			at = PQntuples(result);
+
+		of_type = i > 0 && rows[i - 1]->type == rows[i]->type ? of_type + 1 : 1;
+		if (of_type > param_int(call, 1) || (of_type > 1 && at >= param_int(call, 5)))
+			continue;
+		result_bytes(result, at, SWEEP_ID, rows[i]->id, 16);
+		result_int(result, at, SWEEP_VERSION, rows[i]->version);
+		result_text(result, at, SWEEP_TYPE, model_types[rows[i]->type]);
+		result_int(result, at, SWEEP_PRIORITY, rows[i]->priority);
+		result_int(result, at, SWEEP_SIZE, 10);
+		put_place(result, at, SWEEP_PLACE, rows[i]);
+	}
+	return result;
+}
+
+/* ---- duties ---- */
+
+PGresult *
+tasks_promote(void)
+{
+	PGresult   *result = result_new(3);
+	int64		now_us = model_clock_us();
+	int64		next_us = -1;
+	int			n = 0;
+
+	for (int i = 0; i < model_count(); i++)
+	{
+		Row		   *row = tables_row(i);
+
+		if (row->status != ROW_WAITING)
+			continue;
+		if (row->next_us > now_us)
+		{
+			next_us = next_us < 0 ? row->next_us : Min(next_us, row->next_us);
+			continue;
+		}
+		tables_touch(row);
+		row->status = ROW_SUBMITTED;
+		row->version++;
+		row->queued = true;
+		tables_trigger(row, -1);
+		n++;
+	}
+	result_int(result, 0, PROMOTE_PROMOTED, n);
+	if (next_us < 0)
+		result_null(result, 0, PROMOTE_NEXT_MS);
+	else
+		result_int(result, 0, PROMOTE_NEXT_MS, (next_us - now_us + 999) / 1000);
+	tables_commit(false);
+	return result;
+}
+
+static void
+apply_rule(Row *row, int64 *counts)
+{
+	judge_take_over(row);
+	if (row->cancel == row->version)
+		tables_move(row, ROW_CANCELLED, 0, 0);
+	else if (row->rule == RULE_RETRY)
+	{
+		tables_move(row, ROW_SUBMITTED, row->incarnation, row->token);
+		row->queued = true;
+		tables_trigger(row, -1);
+		counts[RECOVER_RETRIED]++;
+	}
+	else
+	{
+		tables_move(row, row->rule == RULE_FAIL ? ROW_FAILED : ROW_ERROR, 0, 0);
+		counts[row->rule == RULE_FAIL ? RECOVER_FAILED : RECOVER_ERRORS]++;
+	}
+}
+
+PGresult *
+tasks_recover(const ServerCall *call)
+{
+	PGresult   *result = result_new(4);
+	bool		whole_table = param_bool(call, 0);
+	int64		next_ms = nodes_find_gone();
+	int64		counts[RECOVER_NEXT_MS] = {0};
+
+	for (int i = 0; i < model_count(); i++)
+	{
+		Row		   *row = tables_row(i);
+		bool		is_orphan = row->queued && row->incarnation != 0 && !nodes_live(row->incarnation);
+		bool		is_late = row->queued ? whole_table && row->deadline_us <= model_clock_us() :
+			row->next_us <= model_clock_us();
+
+		if (row->status != ROW_PROCESSING || row->rule == RULE_IGNORE || !(is_orphan || is_late))
+			continue;
+		if (row->queued && !is_orphan)
+			judge_overdue(row);
+		apply_rule(row, counts);
+	}
+	for (int i = 0; i < RECOVER_NEXT_MS; i++)
+		result_int(result, 0, i, counts[i]);
+	if (next_ms < 0)
+		result_null(result, 0, RECOVER_NEXT_MS);
+	else
+		result_int(result, 0, RECOVER_NEXT_MS, next_ms);
+	tables_commit(true);
+	return result;
+}
+
+PGresult *
+tasks_take_cancels(const ServerCall *call)
+{
+	PGresult   *result = result_new(4);
+
+	for (int i = 0; i < model_count(); i++)
+	{
+		Row		   *row = tables_row(i);
+		int			at = PQntuples(result);
+
+		if (row->cancel != row->version || row->status >= ROW_ERROR)
+			continue;
+		if (row->status == ROW_SUBMITTED || !row->queued)
+		{
+			tables_move(row, ROW_CANCELLED, 0, 0);
+			continue;
+		}
+		if (row->incarnation != param_int(call, 0))
+			continue;
+		result_bytes(result, at, CANCELS_ID, row->id, 16);
+		result_int(result, at, CANCELS_VERSION, row->version);
+		result_bool(result, at, CANCELS_IS_OURS, true);
+		result_text(result, at, CANCELS_WHY, "cancelled");
+	}
+	tables_commit(true);
+	return result;
+}
