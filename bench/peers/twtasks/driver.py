@@ -32,6 +32,8 @@ OPTIONS: dict[str, dict[str, str]] = {
     "node": {"noop": "prefetch: 500, concurrency: 1500"},
     "python": {"noop": "prefetch: 500, concurrency: 1500"},
     "go": {"noop": "prefetch: 500, concurrency: 1500"},
+    "batch": {"noop": "batch: 500, prefetch: 2, concurrency: 2000"},
+    "batch-delete": {"noop": "batch: 500, prefetch: 2, concurrency: 2000"},
     # A lost grab is a run that this rule allows: it need not be on disk first.
     "retry": {"noop": "prefetch: 500, concurrency: 1500, stuck: retry"},
 }
@@ -43,6 +45,8 @@ NODE = HERE.parent / "lib" / "node_modules" / "node" / "bin" / "node"
 WORKERS: dict[str, list[Path | str]] = {
     "node": [NODE, HERE / "worker.mjs"],
     "python": [HERE / "venv" / "bin" / "python", HERE / "worker.py"],
+    "batch": [HERE / "venv" / "bin" / "python", HERE / "worker.py"],
+    "batch-delete": [HERE / "venv" / "bin" / "python", HERE / "worker.py"],
     "go": [HERE / "go-worker", "worker"],
 }
 CLIENTS: dict[str, list[Path | str]] = {
@@ -126,7 +130,7 @@ def wait_ready(log: Path, sidecar: subprocess.Popen[bytes]) -> None:
 def serve() -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TWT_CLUSTER")) as name:
         directory = Path(name)
-        if SETTING == "delete":
+        if SETTING in ("delete", "batch-delete"):
             psql("SELECT twtasks.configure_type('noop', when_done => 'delete')")
         tally = Tally(directory)
         log = directory / "log"
