@@ -441,7 +441,7 @@ call_of_tasks(Session *session, const ServerCall *call)
 	return NULL;
 }
 
-/* Calls whose answer is always the same here. */
+/* Calls whose answer is always the same here.  NULL: the model does not know it. */
 static PGresult *
 plain_call(const PgStatement *statement)
 {
@@ -454,7 +454,7 @@ plain_call(const PgStatement *statement)
 		{&call_tell_addresses, 0, 1}, {&call_note_faults, 0, 1}, {&call_take_types, 0, 1},
 		{&call_note_flow, 0, 2}, {&call_note_progress, 0, 2}, {&call_duties, 0, 1},
 		{&call_schedules, SCHEDULES_NEXT_MS, SCHEDULES_NEXT_MS + 1}, {&call_expire, 1, 1},
-		{&call_partitions, 1, 1}, {&call_clean, 0, 1}, {&call_clean_slots, 0, 1}, {&call_judge, 1, 1},
+		{&call_partitions, 1, 1}, {&call_clean, 0, 1}, {&call_clean_slots, 0, 1}, {&call_vacuum, 0, 1}, {&call_judge, 1, 1},
 	};
 
 	for (size_t i = 0; i < lengthof(plains); i++)
@@ -472,7 +472,19 @@ plain_call(const PgStatement *statement)
 		return late_commits();
 	if (statement == &call_policies)
 		return policies();
-	world_fail("the model does not know the call %s", statement->name);
+	return NULL;
+}
+
+/* As an extension refuses it that is older than the sidecar: its function does not exist. */
+static const char *
+refuse_unknown(const PgStatement *statement)
+{
+	static const PgStatement *told;
+
+	if (told != statement)
+		fprintf(stderr, "the model does not know the call %s: it is refused\n", statement->name);
+	told = statement;
+	return "42883";
 }
 
 PGresult *
@@ -494,7 +506,10 @@ model_call(Session *session, const ServerCall *call, const char **state)
 		return listen(session, CHANNEL_CONFIG);
 	if (statement == &call_listen_slots)
 		return listen(session, CHANNEL_SLOTS);
-	return plain_call(statement);
+	result = plain_call(statement);
+	if (result == NULL)
+		*state = refuse_unknown(statement);
+	return result;
 }
 
 /* ---- applications and people ---- */

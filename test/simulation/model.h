@@ -3,8 +3,8 @@
  * model.h
  *		What the functions of the extension do, on tables in memory.
  *
- * The model knows the functions that a sidecar calls.  It fails on any other call, so
- * a new one cannot pass unnoticed.  It has no limits of the cluster, no schedules, no
+ * The model knows the functions that a sidecar calls.  It names any other call, and
+ * refuses it as an older extension would.  It has no limits of the cluster, no schedules, no
  * functions of policies, and no locks that a transaction holds over time.
  *
  *-------------------------------------------------------------------------

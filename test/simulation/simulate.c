@@ -13,6 +13,7 @@
  */
 #include "base/port.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,6 +185,7 @@ run_apart(uint64 seed, int64 *counts)
 	int			status;
 	pid_t		pid;
 	bool		is_told;
+	static const struct rlimit limit = {RUN_SECONDS, RUN_SECONDS};
 
 	if (pipe(ends) != 0 || (pid = fork()) < 0)
 	{
@@ -192,7 +194,7 @@ run_apart(uint64 seed, int64 *counts)
 	}
 	if (pid == 0)
 	{
-		alarm(RUN_SECONDS);
+		setrlimit(RLIMIT_CPU, &limit);
 		run(seed, false);
 		_exit(write(ends[1], world_counts(), sizeof(reached)) == sizeof(reached) ? 0 : 2);
 	}
