@@ -1,5 +1,4 @@
-# 113_events_large.pl -- sidecars send many large events of one object, and go on
-# with all other objects while the head of one takes too long to be added.
+# 113_events_large.pl -- sidecars send many large events of one object.
 
 use strict;
 use warnings FATAL => 'all';
@@ -11,54 +10,26 @@ use TwTasks::Wait;
 
 my $node = TwTasks::Cluster->create('main');
 
-# Whether all events of a stream but those of one object are sent.
+# Whether all events of a stream are sent.
 sub is_sent
 {
-	my ($stream, $but) = @_;
+	my ($stream) = @_;
 
-	return $node->value("SELECT count(*) FROM twtasks.event_objects
-		WHERE stream = '$stream' AND object <> '$but' AND (queued > 0 OR last_id > sent_id)") eq '0';
-}
-
-sub problem
-{
-	return $node->value('SELECT problem FROM twtasks.event_objects WHERE object = \'slow\'');
+	return $node->value("SELECT count(*) FROM twtasks.event_objects WHERE stream = '$stream' AND (queued > 0 OR last_id > sent_id)") eq '0';
 }
 
 $node->add_extensions('events');
-$node->value(<<'SQL');
-	SELECT twtasks.configure_stream('many', 'MANY', batch => 10000), twtasks.configure_stream('large', 'LARGE', batch => 100),
-		twtasks.configure_stream('works', 'WORKS', batch => 10);
-	CREATE FUNCTION regress_intercept(task twtasks.new_task) RETURNS twtasks.new_task LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-	BEGIN
-		WHILE task.sub_type = 'slow' LOOP
-			NULL;
-		END LOOP;
-		RETURN task;
-	END $$;
-	SELECT twtasks.configure_type('WORKS', intercept => 'public.regress_intercept');
-SQL
+$node->value('SELECT twtasks.configure_stream(\'many\', \'MANY\', batch => 10000), twtasks.configure_stream(\'large\', \'LARGE\', batch => 100)');
 
 my $sidecar = TwTasks::Sidecar->start($node, 'first', handlers => [ { types => ['*'], noop => \1, concurrency => 8 } ]);
 
 $node->value(<<'SQL');
-	SELECT twtasks.add_event('works', 'slow', '1');
-	SELECT count(twtasks.add_event('works', 'good' || n, '1')) FROM generate_series(1, 100) n;
 	SELECT count(twtasks.add_event('many', 'm', to_jsonb(repeat(md5(n::text), 44)))) FROM generate_series(1, 12000) n;
 	SELECT count(twtasks.add_event('large', 'l' || n % 3, to_jsonb(repeat(md5(n::text), 4700)))) FROM generate_series(1, 300) n;
 SQL
-wait_ok(sub { is_sent('works', 'slow') }, 'other objects of the stream go on');
-wait_ok(sub { is_sent('many', '') }, '12,000 events of 1.4 kB of one object are sent');
-wait_ok(sub { is_sent('large', '') }, 'so are 300 events of 150 kB');
-wait_ok(sub { problem() =~ /took too long/ }, 'the object at fault shows its problem');
-wait_ok(sub { $node->value('SELECT count(*) FROM twtasks.warnings WHERE warning = \'events stand still\' AND detail LIKE \'%"slow"%\'') eq '1' },
-	'so do the warnings');
-$node->value('SELECT count(twtasks.add_event(\'works\', \'good\' || n, \'2\')) FROM generate_series(1, 100) n');
-wait_ok(sub { is_sent('works', 'slow') }, 'others go on while it is tried again and again');
+wait_ok(sub { is_sent('many') }, '12,000 events of 1.4 kB of one object are sent');
+wait_ok(sub { is_sent('large') }, 'so are 300 events of 150 kB');
 unlike($sidecar->log, qr/duty .* failed/, 'no duty fails');
-
-$node->value('SELECT twtasks.configure_type(\'WORKS\', intercept => \'none\')');
-wait_ok(sub { is_sent('works', '') }, 'the object goes on when the function is mended');
 is($node->value('SELECT count(*) FROM twtasks.broken_event_objects'), '0', 'no invariant is broken');
 is($node->value('SELECT count(*) FROM twtasks.task'), '0', 'no task is left');
 
