@@ -21,7 +21,7 @@ $node->safe_psql('postgres', <<'SQL');
 	CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0;
 	GRANT twtasks_producer TO sidecar;
 SQL
-$node->safe_psql('latin1', 'CREATE EXTENSION twtasks');
+$node->install('latin1');
 
 my %sessions =
   map { $_ => TwTasks::Session->new($node->connstr($_)) } 'postgres', 'latin1';

@@ -26,10 +26,10 @@ for my $encoding (sort keys %letters)
 
 	$node->safe_psql('postgres',
 		"CREATE DATABASE $name ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+	$node->install($name);
 	my $session = TwTasks::Session->new($node->connstr($name));
 
 	$session->query('SET client_encoding = UTF8');
-	$session->query('CREATE EXTENSION twtasks');
 	$session->query("SELECT count(*) FROM twtasks.add_tasks(ARRAY(
 		SELECT ROW('A', NULL, NULL, k, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task
 		FROM unnest(ARRAY['order', 'order $letter', 'order ' || repeat('$greatest', 5), 'orders', '$greatest', '${greatest}1', '$letter']) k))");

@@ -39,9 +39,13 @@ sub check_restored
 {
 	my ($last, $how) = @_;
 
-	is(sent('work:1'), 0, "$how: nothing is sent before somebody adopts the copy");
-	like($session->query("SELECT problem FROM twtasks.event_objects WHERE object = 'work:1'"),
-		qr/not adopted/, "$how: the reason shows");
+	# The SQL edition cannot tell a copy in the place of its original, so a person must adopt it first.
+	if (!$node->has_edition)
+	{
+		is(sent('work:1'), 0, "$how: nothing is sent before somebody adopts the copy");
+		like($session->query("SELECT problem FROM twtasks.event_objects WHERE object = 'work:1'"),
+			qr/not adopted/, "$how: the reason shows");
+	}
 	$session->query('SELECT twtasks.adopt(NULL, hold => false)');
 	cmp_ok(sent('work:1'), '>', $last, "$how: consumers do not skip the next event");
 	cmp_ok(sent('work:2'), '>', $last, "$how: nor that of another object");
@@ -50,8 +54,9 @@ sub check_restored
 }
 
 $node->safe_psql('postgres', 'CREATE DATABASE app');
+$node->install('app');
+$node->add_extension('app', 'events');
 connect_again();
-$session->query('CREATE EXTENSION twtasks_events CASCADE');
 $session->query('SELECT twtasks.configure_stream(\'works\', \'WORKS\', batch => 10)');
 sent('work:1');
 

@@ -142,11 +142,17 @@ sub add_extensions
 {
 	my ($self, @names) = @_;
 
-	foreach my $name (@names)
-	{
-		if ($self->{_twt_edition}) { $self->install_on_top('postgres', $self->{_twt_edition}, $name) }
-		else { $self->value("CREATE EXTENSION twtasks_$name") }
-	}
+	$self->add_extension('postgres', $_) foreach @names;
+	return;
+}
+
+# The same in another database.
+sub add_extension
+{
+	my ($self, $database, $name) = @_;
+
+	if ($self->{_twt_edition}) { $self->install_on_top($database, $self->{_twt_edition}, $name) }
+	else { $self->safe_psql($database, "CREATE EXTENSION twtasks_$name") }
 	return;
 }
 
