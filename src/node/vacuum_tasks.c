@@ -27,6 +27,7 @@
 #include "commands/vacuum.h"
 #include "executor/spi.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/autovacuum.h"
 #include "storage/bufmgr.h"
@@ -34,12 +35,14 @@
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "base/call.h"
 #include "base/contract.h"
+#include "base/path.h"
 #include "base/rows.h"
 
 /* Fewer dead rows fill no more than a few dozen pages. */
@@ -84,6 +87,25 @@ tolerated(Relation table)
 	return Max(LEAST_DEAD, threshold + scale * Max(table->rd_rel->reltuples, 0));
 }
 
+/*
+ * An index may call functions for its vacuum, as BRIN does for new pages.  As in VACUUM,
+ * they have the rights of the table's owner and change nothing in the session.
+ */
+static void
+vacuum_as_owner(Relation table, VacuumParams *params)
+{
+	int			nest_level = NewGUCNestLevel();
+	Oid			save_user;
+	int			save_context;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(table->rd_rel->relowner, save_context | SECURITY_RESTRICTED_OPERATION);
+	(void) path_pin();
+	table_relation_vacuum(table, params, NULL);
+	AtEOXact_GUC(false, nest_level);
+	SetUserIdAndSecContext(save_user, save_context);
+}
+
 /* Returns when to call again, in milliseconds. */
 static int64
 vacuum_if_due(Relation table)
@@ -106,7 +128,7 @@ vacuum_if_due(Relation table)
 
 	if (most < 0 || dead <= most || RelationGetNumberOfBlocks(table) > MOST_PAGES)
 		return PAUSE_MS;
-	table_relation_vacuum(table, &params, NULL);
+	vacuum_as_owner(table, &params);
 	took = TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp());
 	pgstat_clear_snapshot();
 	if (dead_rows(RelationGetRelid(table)) < dead / 2)

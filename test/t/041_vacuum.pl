@@ -5,6 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Sidecar;
@@ -82,6 +83,19 @@ vacuum();
 is(dead_rows('unique_key'), 0, 'after its end the rows are removed');
 like($other->try('BEGIN; CALL twtasks_internal.vacuum_tasks(NULL)'), qr/cannot run inside a transaction block/, 'a transaction block is refused');
 $other->query('ROLLBACK');
+
+# Functions of an index run as the owner of the table, whoever calls.
+$node->value(q{CREATE FUNCTION place(text) RETURNS text LANGUAGE plpgsql IMMUTABLE
+	AS $$ BEGIN RAISE LOG 'place as % by %', current_user, current_setting('search_path'); RETURN $1; END $$});
+$node->value('CREATE INDEX places ON twtasks.unique_key USING brin (public.place(key)) WITH (pages_per_range = 1)');
+kill_rows();
+$node->value('INSERT INTO twtasks.unique_key (task_id, key) SELECT gen_random_uuid(), \'new \' || n FROM generate_series(1, 500) n');
+my $before_it = -s $node->logfile;
+vacuum();
+my %called = map { $_ => 1 } slurp_file($node->logfile, $before_it) =~ /LOG: +place (as .*)$/mg;
+is_deeply([ keys %called ], ['as twtasks_owner by pg_catalog, pg_temp'], 'functions of an index run as the owner of the table');
+is($node->value('SELECT current_user'), 'postgres', '... and the caller is who it was');
+$node->value('DROP INDEX twtasks.places');
 
 # In the daily life of the leader.  A task that nobody handles lets it go on.
 $node->value('SELECT twtasks.add_task(\'NOBODY\')');
