@@ -55,6 +55,7 @@ typedef struct Row
 	bool		queued;
 	int64		next_us;		/* by the database's clock, as deadline_us */
 	int64		deadline_us;
+	int64		grabbed_us;
 	int64		incarnation;	/* 0: none */
 	int64		token;			/* 0: none */
 	Rule		rule;

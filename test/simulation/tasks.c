@@ -38,7 +38,7 @@ put_task(PGresult *result, int at, const Row *row)
 	result_text(result, at, GRAB_BUCKET, model_buckets[row->bucket]);
 	result_int(result, at, GRAB_PRIORITY, row->priority);
 	result_int(result, at, GRAB_TRIES, row->tries);
-	result_time(result, at, GRAB_GRABBED, model_clock_us());
+	result_time(result, at, GRAB_GRABBED, row->grabbed_us);
 	result_bytes(result, at, GRAB_DATA, "\1{}", 3);
 }
 
@@ -91,7 +91,8 @@ tasks_grab(const ServerCall *call)
 		row->status = ROW_PROCESSING;
 		row->version++;
 		row->tries++;
-		row->deadline_us = model_clock_us() + MS_TO_US(element_int(&timeouts, i));
+		row->grabbed_us = model_clock_us();
+		row->deadline_us = row->grabbed_us + MS_TO_US(element_int(&timeouts, i));
 		row->incarnation = incarnation;
 		row->token = param_int(call, 3);
 		row->rule = read_rule(&rules, i);
