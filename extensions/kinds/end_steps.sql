@@ -5,7 +5,7 @@
  */
 CREATE FUNCTION twtasks_internal.time_of(value text)
 RETURNS timestamptz
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN

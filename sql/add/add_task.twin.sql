@@ -46,7 +46,7 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.session_context(context jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE

@@ -89,7 +89,7 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.parse_duration(name text, value jsonb)
 RETURNS interval
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN

@@ -9,7 +9,7 @@
  */
 CREATE FUNCTION twtasks_internal.function_named(function text, args regtype[])
 RETURNS regprocedure
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE

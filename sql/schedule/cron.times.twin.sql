@@ -53,7 +53,7 @@ END $$;
  */
 CREATE FUNCTION twtasks_internal.cron_zone(tz text)
 RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE

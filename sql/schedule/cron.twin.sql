@@ -4,7 +4,7 @@ CREATE TYPE twtasks_internal.cron AS (
 	minutes integer[], hours integer[], days integer[], months integer[], weekdays integer[], either_day boolean, every_hour boolean);
 COMMENT ON TYPE twtasks_internal.cron IS 'A cron expression: sets of values';
 
--- twin: twt_cron_next LANGUAGE plpgsql SECURITY DEFINER
+-- twin: twt_cron_next LANGUAGE plpgsql PARALLEL UNSAFE SECURITY DEFINER
 DECLARE
 	cron CONSTANT twtasks_internal.cron := twtasks_internal.read_cron(expr);
 	zone CONSTANT text := twtasks_internal.cron_zone(tz);
@@ -13,7 +13,7 @@ BEGIN
 	RETURN twtasks_internal.cron_moment_after(cron, zone, after);
 END
 
--- twin: twt_cron_preview LANGUAGE plpgsql SECURITY DEFINER
+-- twin: twt_cron_preview LANGUAGE plpgsql PARALLEL UNSAFE SECURITY DEFINER
 DECLARE
 	cron CONSTANT twtasks_internal.cron := twtasks_internal.read_cron(expr);
 	zone CONSTANT text := twtasks_internal.cron_zone(tz);
@@ -29,7 +29,7 @@ BEGIN
 	END LOOP;
 END
 
--- twin: twt_cron_last LANGUAGE plpgsql
+-- twin: twt_cron_last LANGUAGE plpgsql PARALLEL UNSAFE
 DECLARE
 	cron twtasks_internal.cron;
 	zone text;
