@@ -196,10 +196,10 @@ DECLARE
 	wrong CONSTANT text := CASE WHEN NOT isfinite(task.run_after) THEN 'run_after' WHEN NOT isfinite(task.expires) THEN 'expires' END;
 	most bigint;
 BEGIN
-	IF task.bucket !~ '^[A-Za-z0-9_-]{1,63}$' THEN
+	IF task.bucket !~ '^[A-Za-z0-9_-]{1,48}$' THEN
 		RAISE EXCEPTION 'invalid bucket: "%"', twtasks_internal.shown(task.bucket)
 			USING ERRCODE = 'invalid_parameter_value',
-				DETAIL = 'A bucket has 1 to 63 letters (A to Z), digits and characters of "_-".';
+				DETAIL = 'A bucket has 1 to 48 letters (A to Z), digits and characters of "_-".';
 	ELSIF task.bucket <> 'default' AND NOT EXISTS (SELECT FROM twtasks.bucket_policy b WHERE b.name = task.bucket) THEN
 		RAISE EXCEPTION 'bucket "%" is not configured', task.bucket
 			USING ERRCODE = 'invalid_parameter_value',

@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(84);
+SELECT plan(85);
 
 -- Returns the options that are set for a type, as JSON.
 CREATE FUNCTION pg_temp.policy(type text) RETURNS jsonb LANGUAGE sql
@@ -62,6 +62,7 @@ FROM unnest(ARRAY['', 'a.b', 'a b', E'a\nb', repeat('b', 49)]) b;
 SELECT throws_ok(format('SELECT twtasks.configure_bucket(%L, concurrency => %s)', 'pictures', n), '22023',
 	format('concurrency must be between 0 and 1000000, not %s', n), 'a concurrency out of range is refused')
 FROM unnest('{-1,1000001}'::integer[]) n;
+SELECT throws_ok($$SELECT twtasks.add_task('A', bucket => repeat('b', 49))$$, '22023', 'invalid bucket: "' || repeat('b', 49) || '"', 'a bucket that is too long is invalid for a task, too');
 SELECT throws_ok($$SELECT twtasks.unset_bucket_options('default', 'name')$$, '22023', 'unrecognized option: "name"', 'the name of a bucket is no option that can be unset');
 SELECT throws_ok($$SELECT twtasks.unset_bucket_options('default', NULL)$$, '22023', 'unrecognized option: NULL', 'NULL is no option of a bucket that can be unset');
 
