@@ -97,7 +97,7 @@ demo-kafka: ## shows Kafka and ZooKeeper with twtasks, on servers of its own
 check: ## everything CI runs, on servers it starts and stops itself
 	@scripts/check
 
-check-edition: ## isolation, pgTAP and TAP with the SQL edition in place of the extension
+check-edition: ## tests in SQL and of TAP with the SQL edition in place of the extension
 	@scripts/check --edition
 
 check-servers: ## before a release: the tests on every supported server and system

@@ -89,7 +89,7 @@ SELECT * FROM pg_temp.partitions ORDER BY partition COLLATE "C";
 SELECT array_agg(key ORDER BY key) FROM twtasks.unique_key;
 
 -- Nothing is older than the setting says, except in the default partition.
-SELECT twtasks_internal.keep_finished();
+SELECT twtasks_internal.keep_finished() = interval '30 days' AS kept;
 SELECT twtasks_internal.clean_tasks();
 SELECT array_agg(key ORDER BY key) FROM twtasks.unique_key;
 

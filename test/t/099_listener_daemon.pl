@@ -35,6 +35,8 @@ $node->value(<<'SQL');
 	REVOKE EXECUTE ON FUNCTION app.to_task FROM PUBLIC;
 	GRANT EXECUTE ON FUNCTION app.to_task TO listener;
 SQL
+# There the functions of users are called by a role of its own.
+$node->value('GRANT EXECUTE ON FUNCTION app.to_task TO twtasks_caller') if $node->has_edition;
 
 # A sidecar with these listeners, which connect as this role.
 sub start
