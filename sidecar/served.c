@@ -83,17 +83,6 @@ served_is_ready(void *arg)
 	return false;
 }
 
-bool
-served_has_more(void *arg)
-{
-	const Served *served = arg;
-
-	for (int i = 0; i < served->ntables; i++)
-		if (table_waiting(served->tables[i]) > 0)
-			return true;
-	return false;
-}
-
 /* A pop from one table may make another table ready, so try until none is. */
 TableEntry *
 served_next(void *arg, Table **table)

@@ -56,7 +56,6 @@ extern Table **served_tables(const Served *served);
  */
 extern TableEntry *served_next(void *served, Table **table);
 extern bool served_is_ready(void *served);
-extern bool served_has_more(void *served);
 
 /*
  * Sets the timer for limits that get room by time.  Call it at the end of each

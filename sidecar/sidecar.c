@@ -65,7 +65,6 @@ struct Sidecar
 
 	/* 5 grab */
 	Grab	   *grab;
-	Pace	   *pace;
 	LostGrabs  *lost;
 
 	/* 6 execute */
@@ -232,7 +231,6 @@ on_turn(void *arg)
 
 	duties_set_queue(sidecar->duties, queue);
 	node_set_queue(sidecar->node, queue);
-	pace_set(sidecar->pace, queue == QUEUE_NOTIFY);
 	sweep_pump(sidecar->sweep);
 	pump_grabs(sidecar);
 	feed_pump(sidecar->feed);
@@ -353,7 +351,6 @@ open_grab(Sidecar *sidecar)
 {
 	GrabParts	parts = {
 		.loop = sidecar->loop,
-		.pace = sidecar->pace,
 		.config = sidecar->config,
 		.node = sidecar->node,
 		.offers = sidecar->offers,
@@ -363,7 +360,6 @@ open_grab(Sidecar *sidecar)
 		.metrics = observed_metrics(sidecar->observed),
 		.next = served_next,
 		.is_ready = served_is_ready,
-		.has_more = served_has_more,
 		.source = sidecar->served,
 		.on_doubt = sweep_want_all,
 		.doubt_arg = sidecar->sweep
@@ -388,7 +384,6 @@ open_steps(Sidecar *sidecar)
 	finish_measure(sidecar->finish, observed_metrics(sidecar->observed));
 	sidecar->lost = lost_grabs_open(loop, config, sidecar->node, sidecar->finish);
 	open_execute(sidecar);
-	sidecar->pace = pace_new(loop);
 	open_grab(sidecar);
 	policies_on(sidecar->policies, POLICIES_CHANGED, sweep_want_all, sidecar->sweep);
 	sidecar->duties = duties_open(loop, config, sidecar->node, sweep_want_all, sidecar->sweep);
@@ -474,7 +469,6 @@ sidecar_free(Sidecar *sidecar)
 	listeners_free(sidecar->listeners);
 	feed_close(sidecar->feed);
 	grab_free(sidecar->grab);
-	pace_free(sidecar->pace);
 	execute_free(sidecar->execute);
 	lost_grabs_free(sidecar->lost);
 	finish_free(sidecar->finish);

@@ -162,11 +162,9 @@ static void
 on_grabbed(void *arg, PgOutcome outcome, PGresult *result)
 {
 	GrabRequest *request = arg;
-	int64		took_us = loop_now_us(request->grab->parts.loop) - request->question.sent_us;
 
-	metrics_statement(request->grab->parts.metrics, STATEMENT_GRAB, took_us);
-	if (!batch_is_full(request->question.batch))
-		pace_spend(request->grab->parts.pace, took_us);
+	metrics_statement(request->grab->parts.metrics, STATEMENT_GRAB,
+					  loop_now_us(request->grab->parts.loop) - request->question.sent_us);
 	if (outcome == PG_DONE && PQntuples(result) > 0)
 		node_prove(request->grab->parts.node, request->question.sent_us);
 	on_answer(request, outcome, result);
@@ -336,9 +334,6 @@ next_request(Grab *grab)
 		for (int i = 1; i < SESSIONS; i++)
 			pg_start(grab->pgs[i]);
 	}
-	/* Slots for which more triggers wait are not held back. */
-	else if (!batch_is_full(grab->gathered) && !grab->parts.has_more(grab->parts.source) && pace_must_wait(grab->parts.pace))
-		return NULL;
 	batch = grab->gathered;
 	grab->gathered = NULL;
 	return add_request(grab, batch);

@@ -7,8 +7,6 @@
  *
  * All triggers that are ready when a connection has room go in one statement.
  * So a lone task costs one round trip, and a burst one per hundreds of tasks.
- * In between, a stream of tasks whose triggers come by NOTIFY is grabbed at the
- * pace of pace.h.
  * We hand a task on only after its grab has committed.  Losing a race to
  * another node is normal: we free the slot and forget the trigger.
  *
@@ -30,7 +28,6 @@
 
 #include "execute/execute.h"
 #include "grab/lost_grabs.h"
-#include "grab/pace.h"
 
 typedef struct Grab Grab;
 
@@ -43,18 +40,15 @@ typedef struct GrabParts
 	Offers	   *offers;			/* told about refusals by cluster-wide limits */
 	const Finish *finish;		/* no grabs while it is behind */
 	LostGrabs  *lost;			/* takes grabs whose outcome stays unknown */
-	Pace	   *pace;			/* for batches that are not full */
 	Execute    *execute;		/* takes over grabbed tasks and their slots */
 	Metrics    *metrics;
 
 	/*
 	 * next() returns the next trigger of any bucket, with a booked slot, and
-	 * its table.  is_ready() tells whether there may be one, and has_more()
-	 * whether triggers wait, be it for a slot.
+	 * its table.  is_ready() tells whether there may be one.
 	 */
 	TableEntry *(*next) (void *source, Table **table);
 	bool		(*is_ready) (void *source);
-	bool		(*has_more) (void *source);
 	void	   *source;
 
 	/* called when triggers were dropped whose tasks may still wait */
