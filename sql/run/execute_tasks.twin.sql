@@ -428,7 +428,8 @@ BEGIN
 	END IF;
 	SELECT replace(execute_tasks.function, twtasks_internal.batch_argument(), '') AS name, p.prorettype::regtype AS returns,
 		p.proargtypes[0] = 'twtasks.task_input[]'::regtype AS is_batch INTO handler
-	FROM pg_proc p WHERE p.oid = twtasks_internal.find_handler(execute_tasks.function, execute_tasks.role);
+	-- As a condition it would be called for each row of pg_proc.
+	FROM twtasks_internal.find_handler(execute_tasks.function, execute_tasks.role) f(handler) JOIN pg_proc p ON p.oid = f.handler;
 	may_call := EXISTS (SELECT FROM twtasks.type_policy p WHERE p.options ? 'on_end');
 	PERFORM twtasks_internal.require(u.name, u.is_null)
 	FROM unnest('{ids,versions,timeouts_ms,stuck,types,buckets}'::text[], ARRAY[ids IS NULL, versions IS NULL, timeouts_ms IS NULL,
