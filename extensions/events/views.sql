@@ -160,7 +160,6 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 BEGIN
 	IF list_event_objects.stream IS NULL THEN
 		RAISE EXCEPTION 'stream must not be null' USING ERRCODE = 'null_value_not_allowed';

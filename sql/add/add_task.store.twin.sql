@@ -302,7 +302,6 @@ RETURNS twtasks.added_task
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	now CONSTANT timestamptz := twtasks.clock();
 	waits CONSTANT boolean := coalesce(task.run_after > now, false);

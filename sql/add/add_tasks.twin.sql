@@ -33,7 +33,6 @@ RETURNS twtasks.added_task[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	now CONSTANT timestamptz := clock_timestamp();
 	added twtasks.added_task[];

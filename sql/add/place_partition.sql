@@ -120,7 +120,6 @@ RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	known CONSTANT integer := (SELECT min(o.partitions) FROM twtasks.message_offset o
 							   WHERE o.listener = find_place.listener AND o.topic = find_place.topic);

@@ -27,7 +27,6 @@ SET timezone = 'UTC'
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	batch CONSTANT integer := 20000;
 	begins CONSTANT timestamptz := free_old_keys.day;
@@ -48,7 +47,7 @@ BEGIN
 		RETURN false;
 	END IF;
 	INSERT INTO twtasks.cleaning (day, past) VALUES (free_old_keys.day, ids[batch])
-	ON CONFLICT (day) DO UPDATE SET past = excluded.past;
+	ON CONFLICT ON CONSTRAINT cleaning_pkey DO UPDATE SET past = excluded.past;
 	RETURN true;
 END $$;
 

@@ -214,7 +214,6 @@ RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	task twtasks.task;
 	target twtasks.task_status;

@@ -382,7 +382,6 @@ RETURNS TABLE (id uuid, type text, from_status twtasks.task_status,
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	wanted CONSTANT twtasks.task_status[] := coalesce(statuses, twtasks_internal.changeable(action));
 	named CONSTANT uuid[] := twtasks_internal.named_tasks(action, ids, key, key_prefix);

@@ -56,7 +56,6 @@ RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	old twtasks.message_offset;
 	keeper text;
@@ -84,7 +83,7 @@ BEGIN
 		INSERT INTO twtasks.message_offset AS o (listener, topic, partition, next_offset, role, moved)
 		VALUES (reset_listener.listener, reset_listener.topic, reset_listener.partition,
 				reset_listener."offset", keeper, clock_timestamp())
-		ON CONFLICT (listener, topic, partition) DO UPDATE
+		ON CONFLICT ON CONSTRAINT message_offset_pkey DO UPDATE
 		SET next_offset = EXCLUDED.next_offset, role = EXCLUDED.role, moved = EXCLUDED.moved,
 			topic_id = NULL, problem = NULL, problem_since = NULL, log_first = NULL;
 	END IF;

@@ -51,7 +51,6 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
 	IF configure_bucket.name IS NULL THEN
 		RAISE EXCEPTION 'name must not be null'
@@ -70,7 +69,7 @@ BEGIN
 	INSERT INTO twtasks.bucket_policy AS b (name, description, concurrency, changed_at, changed_by)
 	VALUES (configure_bucket.name, configure_bucket.description, configure_bucket.concurrency,
 			clock_timestamp(), twtasks_internal.author())
-	ON CONFLICT (name) DO UPDATE SET
+	ON CONFLICT ON CONSTRAINT bucket_policy_pkey DO UPDATE SET
 		description = coalesce(EXCLUDED.description, b.description),
 		concurrency = coalesce(EXCLUDED.concurrency, b.concurrency),
 		changed_at = EXCLUDED.changed_at,

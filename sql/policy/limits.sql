@@ -158,7 +158,6 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
 	PERFORM twtasks_internal.check_pattern(configure_limit.pattern);
 	IF configure_limit.scope IS NULL OR configure_limit.per IS NULL THEN
@@ -174,7 +173,7 @@ BEGIN
 			coalesce(stretch_priority, 0), rate, CASE WHEN rate IS NOT NULL THEN per END,
 			CASE WHEN rate IS NOT NULL THEN coalesce(burst, rate) END,
 			clock_timestamp(), twtasks_internal.author())
-	ON CONFLICT (pattern, scope) DO UPDATE SET
+	ON CONFLICT ON CONSTRAINT limit_rule_pkey DO UPDATE SET
 		concurrency = EXCLUDED.concurrency, stretch = EXCLUDED.stretch,
 		stretch_priority = EXCLUDED.stretch_priority, rate = EXCLUDED.rate,
 		per = EXCLUDED.per, burst = EXCLUDED.burst,

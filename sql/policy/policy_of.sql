@@ -48,7 +48,6 @@ RETURNS record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
 	-- PL/pgSQL keeps the plan for the next call.
 	WITH fitting AS (

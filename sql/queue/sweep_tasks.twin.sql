@@ -37,7 +37,6 @@ SET enable_seqscan = off
 SET jit = off
 SET enable_bitmapscan = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	now CONSTANT timestamptz := twtasks.clock();
 	length CONSTANT double precision := extract(epoch FROM aging);
@@ -75,7 +74,6 @@ SET jit = off
 SET enable_bitmapscan = off
 SET enable_sort = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	now CONSTANT timestamptz := twtasks.clock();
 BEGIN
@@ -88,7 +86,6 @@ BEGIN
 END $$;
 
 -- twin: twt_sweep_tasks LANGUAGE plpgsql SECURITY DEFINER
-#variable_conflict use_column
 DECLARE
 	-- The index leads from type to type, so that a large backlog of one holds up no other.
 	kind text := '';

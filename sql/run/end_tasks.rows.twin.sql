@@ -204,7 +204,6 @@ SET jit = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	is_cancelled boolean;
 	has_policies boolean;
@@ -275,7 +274,6 @@ SET jit = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	keeps_attempts CONSTANT boolean := twtasks_internal.keep_attempts() > '0';
 BEGIN

@@ -129,7 +129,6 @@ RETURNS twtasks_internal.try[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	n CONSTANT integer := cardinality(ids);
 BEGIN
@@ -154,7 +153,6 @@ BEGIN
 END
 
 -- twin: twt_end_tasks LANGUAGE plpgsql
-#variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT e.id, e.version, e.status
 	FROM twtasks_internal.run_ends(twtasks_internal.tries_by_hand(ids, statuses, reasons, true), NULL, NULL, true, false) e;

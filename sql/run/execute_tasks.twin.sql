@@ -88,7 +88,6 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 BEGIN
 	RETURN QUERY
 	SELECT t.id, t.version, t.type, t.sub_type, t.bucket, t.priority, t.tries, t.state_time, t.data, t.payload, t.context, t.key,
@@ -412,7 +411,6 @@ BEGIN
 END
 
 -- twin: twt_execute_tasks LANGUAGE plpgsql SECURITY DEFINER
-#variable_conflict use_column
 DECLARE
 	executions twtasks_internal.execution[] := '{}';
 	task record;

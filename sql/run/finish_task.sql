@@ -67,7 +67,6 @@ RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	-- longer delays become this one
 	longest CONSTANT interval := interval '100 years';

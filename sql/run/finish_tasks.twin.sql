@@ -152,7 +152,6 @@ AS $$
 $$;
 
 -- twin: twt_finish_tasks LANGUAGE plpgsql SECURITY DEFINER
-#variable_conflict use_column
 DECLARE
 	n CONSTANT integer := cardinality(ids);
 	tries twtasks_internal.try[];

@@ -298,7 +298,6 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	now CONSTANT timestamptz := twtasks.clock();
 	uses twtasks_internal.limit_use[] := '{}';

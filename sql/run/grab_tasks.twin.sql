@@ -75,7 +75,6 @@ SET jit = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	now timestamptz;
 	is_any_type boolean;

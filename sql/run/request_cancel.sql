@@ -40,7 +40,6 @@ RETURNS twtasks.change_result
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	task twtasks.task;
 	is_ours boolean;
@@ -115,7 +114,6 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	nobodys uuid[];
 	versions bigint[];
@@ -155,7 +153,6 @@ RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
 	RETURN QUERY
 	SELECT f.id, f.version, f.status FROM twtasks_internal.finish_tasks(

@@ -30,7 +30,6 @@ SET enable_mergejoin = off
 SET jit = off
 SET lock_timeout = '200ms'
 AS $$
-#variable_conflict use_column
 DECLARE
 	fenced bigint;
 BEGIN

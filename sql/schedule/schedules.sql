@@ -287,7 +287,6 @@ RETURNS record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	wanted twtasks.schedule;
 	old twtasks.schedule;
@@ -319,7 +318,7 @@ BEGIN
 		SELECT wanted.name, wanted.cron, wanted.time_zone, wanted.missed, wanted.missed_limit, wanted.is_paused,
 			   wanted.look_at, wanted.type, wanted.sub_type, wanted.bucket, wanted.priority,
 			   wanted.expires_after, wanted.data, wanted.payload, wanted.context, wanted.role
-		ON CONFLICT (name) DO NOTHING;
+		ON CONFLICT ON CONSTRAINT schedule_pkey DO NOTHING;
 		IF FOUND THEN
 			result := 'added';
 			next_run := twtasks_internal.start_schedule(wanted.name, true);

@@ -15,7 +15,6 @@ RETURNS TABLE (id uuid, version bigint)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 BEGIN
@@ -127,7 +126,6 @@ RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	node bigint;
 	next record;

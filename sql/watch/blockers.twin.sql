@@ -20,7 +20,6 @@ AS $$
 $$;
 
 -- twin: twt_unfit_types LANGUAGE plpgsql
-#variable_conflict use_column
 DECLARE
 	-- The beginnings, without those that begin with another one: they have no type in common.
 	beginnings text[];

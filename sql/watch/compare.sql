@@ -71,7 +71,6 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	wanted bigint;
 	facts jsonb;

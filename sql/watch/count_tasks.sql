@@ -48,7 +48,6 @@ LANGUAGE plpgsql STABLE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-#variable_conflict use_column
 BEGIN
 	IF cap < 1 THEN
 		RAISE EXCEPTION 'cap must be at least 1, not %', cap

@@ -64,7 +64,6 @@ SET enable_bitmapscan = off
 SET enable_sort = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	most_read CONSTANT integer := 100000;
 	most_errors CONSTANT integer := 20000;

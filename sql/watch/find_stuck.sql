@@ -47,7 +47,6 @@ SET enable_mergejoin = off
 SET enable_sort = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	cap CONSTANT integer := greatest(max_each, 1000);
 BEGIN

@@ -62,7 +62,6 @@ LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 AS $$
-#variable_conflict use_column
 DECLARE
 	nrows CONSTANT integer := cardinality(note_flow.types);
 	noted bigint;
@@ -108,7 +107,6 @@ SET timezone = 'UTC'
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	batch CONSTANT integer := 20000;
 	moment CONSTANT timestamptz := twtasks.clock();

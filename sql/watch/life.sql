@@ -18,7 +18,6 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 BEGIN
 	RETURN QUERY
 	SELECT e.rank, e.at, e.event, e.version, e.status, a.try - e.before, NULL, e.node, e.detail
@@ -61,7 +60,6 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 BEGIN
 	RETURN QUERY
 	WITH found AS MATERIALIZED (
@@ -112,7 +110,6 @@ RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
 	RETURN QUERY
 	WITH raw AS MATERIALIZED (
@@ -190,7 +187,6 @@ RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
 	IF life.id IS NULL THEN
 		RAISE EXCEPTION 'id must not be null' USING ERRCODE = 'null_value_not_allowed';

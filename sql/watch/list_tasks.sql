@@ -267,7 +267,6 @@ SET enable_mergejoin = off
 SET max_parallel_workers_per_gather = 0
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	seal CONSTANT text := md5(filter::text);
 	found record;

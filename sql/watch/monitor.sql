@@ -136,7 +136,6 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	cap CONSTANT integer := 10000;
 	moment timestamptz;

@@ -31,7 +31,6 @@ RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 1
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
 	IF task_at.id IS NULL THEN
 		RAISE EXCEPTION 'id must not be null' USING ERRCODE = 'null_value_not_allowed';

@@ -55,7 +55,6 @@ SET enable_sort = off
 SET enable_incremental_sort = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	-- Ids begin with the time in milliseconds, unless callers gave them.
@@ -232,7 +231,6 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 200
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	moment CONSTANT timestamptz := twtasks.clock();
 	-- type_tries() reads no more rows than that.

@@ -87,7 +87,6 @@ SET timezone = 'UTC'
 SET max_parallel_workers_per_gather = 0
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
 	most_counted CONSTANT integer := 5001;
 	from_time timestamptz := 'infinity';

@@ -254,7 +254,6 @@ RETURNS record
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 DECLARE
 	rule CONSTANT twtasks.limit_rule := twtasks_internal.limit_named(forecast_limit.name, forecast_limit.scope);
 	load record;
