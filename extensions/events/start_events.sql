@@ -17,10 +17,10 @@ AS $$
 	UPDATE twtasks.event_object o
 	SET head = NULL, sent_id = CASE WHEN w.done THEN o.last_id ELSE o.sent_id END,
 		problem = coalesce(twtasks_internal.cut_message(w.problem), o.problem)
-	FROM unnest(streams, objects, done, problems) w(stream, object, done, problem)
+	FROM unnest(list_again.streams, list_again.objects, list_again.done, list_again.problems) w(stream, object, done, problem)
 	WHERE o.stream = w.stream AND o.object = w.object;
 	INSERT INTO twtasks.objects_with_events (stream, object)
-	SELECT w.stream, w.object FROM unnest(streams, objects) w(stream, object)
+	SELECT w.stream, w.object FROM unnest(list_again.streams, list_again.objects) w(stream, object)
 $$;
 
 /*

@@ -95,7 +95,7 @@ AS $$
 		WHERE o.head IS NOT NULL
 		  AND (t.status IN ('ERROR', 'HELD', 'WAITING') OR t.error IS NOT NULL OR t.deadline < m.ago
 			   OR t.status = 'SUBMITTED' AND t.state_time < m.ago)
-		LIMIT most),
+		LIMIT still_objects.most),
 	old AS (
 		SELECT q.stream, q.object, q.oldest, o.problem
 		FROM (SELECT e.stream, e.object, min(e.added) AS oldest
@@ -103,15 +103,15 @@ AS $$
 			  WHERE e.added < m.ago GROUP BY e.stream, e.object
 			  UNION ALL
 			  SELECT l.stream, l.object, f.added
-			  FROM (SELECT DISTINCT w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.stream, w.object LIMIT most) l
+			  FROM (SELECT DISTINCT w.stream, w.object FROM twtasks.objects_with_events w ORDER BY w.stream, w.object LIMIT still_objects.most) l
 			  CROSS JOIN LATERAL (SELECT v.added FROM twtasks.event v
 				WHERE v.stream = l.stream AND v.object = l.object ORDER BY v.seq LIMIT 1) f, moment m
 			  WHERE f.added < m.ago) q
 		LEFT JOIN twtasks.event_object o ON o.stream = q.stream AND o.object = q.object
 		WHERE NOT EXISTS (SELECT FROM twtasks.task t WHERE t.id = o.head)
-		LIMIT most),
+		LIMIT still_objects.most),
 	faulty AS (
-		SELECT o.stream, o.object, o.problem FROM twtasks.event_object o WHERE o.problem IS NOT NULL LIMIT most),
+		SELECT o.stream, o.object, o.problem FROM twtasks.event_object o WHERE o.problem IS NOT NULL LIMIT still_objects.most),
 	found AS (
 		SELECT h.stream, h.object, h.state_time AS since,
 			   twtasks_internal.why_still(h.problem, NULL, h.status, h.error, h.state_time, h.next_event_time, h.deadline) AS problem
@@ -215,12 +215,12 @@ AS $$
 					   min(o.object), (array_agg(o.problem ORDER BY o.object))[1]) AS detail,
 				'do what the problem asks for; twtasks.event_objects has the problem of each object' AS hint
 		 FROM twtasks_internal.still_objects(5000) o
-		 GROUP BY o.stream ORDER BY o.stream LIMIT most)
+		 GROUP BY o.stream ORDER BY o.stream LIMIT warn_events.most)
 		UNION ALL
 		(SELECT 'stream without its policy', s.changed_at,
 				format('type "%s" of stream "%s" has lost its on_end function', s.type, s.name),
 				'call twtasks.configure_stream() for it again; until then anybody can add tasks that pass for its heads'
 		 FROM twtasks.event_stream s
 		 WHERE (twtasks.policy_of(s.type)).on_end IS DISTINCT FROM 'twtasks_internal.end_events'
-		 ORDER BY s.name LIMIT most)) w
+		 ORDER BY s.name LIMIT warn_events.most)) w
 $$;

@@ -90,8 +90,8 @@ BEGIN
 	PERFORM twtasks_internal.end_now(ARRAY[step.task], '{ERROR}', ARRAY[reason]);
 	PERFORM twtasks_internal.follow(state, coalesce(state.answer->>'said', 'unknown'), coalesce(state.answer->>'fault', reason),
 									coalesce(state.answer->'told', '{}'), 'infinity');
-	RETURN coalesce((SELECT twtasks_internal.facts(t) FROM twtasks.task t WHERE t.id = step.task),
-					(SELECT twtasks_internal.finished_facts(f) FROM twtasks.finished_task f WHERE f.id = step.task));
+	RETURN coalesce((SELECT twtasks_internal.facts(t.*) FROM twtasks.task t WHERE t.id = step.task),
+					(SELECT twtasks_internal.finished_facts(f.*) FROM twtasks.finished_task f WHERE f.id = step.task));
 END $$;
 
 /*

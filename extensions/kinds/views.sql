@@ -69,10 +69,10 @@ AS $$
 		SELECT o.kind, o.identifier, o.step, o.problem, o.repeats, o.spent, o.fault, o.expires, o.answer IS NOT NULL AS has_answer, o.task
 		FROM named n
 		CROSS JOIN LATERAL (
-			SELECT u.* FROM twtasks.outcome u WHERE u.kind = n.kind AND u.decided IS NULL ORDER BY u.started LIMIT most) o),
+			SELECT u.* FROM twtasks.outcome u WHERE u.kind = n.kind AND u.decided IS NULL ORDER BY u.started LIMIT still_outcomes.most) o),
 	given_up AS (
 		SELECT g.id FROM twtasks.task g
-		WHERE NOT g.queued AND g.next_event_time = 'infinity' AND g.status IN ('ERROR', 'HELD') LIMIT most),
+		WHERE NOT g.queued AND g.next_event_time = 'infinity' AND g.status IN ('ERROR', 'HELD') LIMIT still_outcomes.most),
 	unheard AS MATERIALIZED (
 		SELECT k.name FROM twtasks.kind k
 		WHERE (SELECT p.on_end FROM twtasks.policy_of(k.type) p) IS DISTINCT FROM 'twtasks_internal.end_steps'),
@@ -80,17 +80,17 @@ AS $$
 	live AS (
 		SELECT q.id
 		FROM twtasks.kind k CROSS JOIN twtasks_internal.queued_buckets() b(bucket)
-		CROSS JOIN LATERAL (SELECT t.id FROM twtasks.task t WHERE t.queued AND t.bucket = b.bucket AND t.type = k.type LIMIT most) q
+		CROSS JOIN LATERAL (SELECT t.id FROM twtasks.task t WHERE t.queued AND t.bucket = b.bucket AND t.type = k.type LIMIT still_outcomes.most) q
 		UNION ALL
 		SELECT w.id
-		FROM (SELECT t.id, t.type FROM twtasks.task t WHERE NOT t.queued ORDER BY t.next_event_time LIMIT most) w
+		FROM (SELECT t.id, t.type FROM twtasks.task t WHERE NOT t.queued ORDER BY t.next_event_time LIMIT still_outcomes.most) w
 		WHERE w.type IN (SELECT k.type FROM twtasks.kind k))
 	-- OFFSET keeps the planner from beginning with tables that have many more rows.
 	(SELECT o.kind, o.identifier,
 			CASE WHEN o.decided IS NULL THEN format('what follows step "%s" fails: %s', o.step, o.problem)
 				 ELSE 'what its outcome starts fails: ' || o.problem END,
 			'do what the problem asks for: the sidecars try again every few seconds'
-	 FROM twtasks.outcome o WHERE o.problem IS NOT NULL LIMIT most)
+	 FROM twtasks.outcome o WHERE o.problem IS NOT NULL LIMIT still_outcomes.most)
 	UNION ALL
 	(SELECT o.kind, o.identifier, format('step "%s" is %s: %s', o.step, t.status, t.error),
 			CASE t.status WHEN 'ERROR' THEN 'look at the third party, then resume_task() or fail_task() its task, or decide_by_hand()'
@@ -100,7 +100,7 @@ AS $$
 		SELECT g.id, g.status, g.error, g.queued, g.next_event_time FROM twtasks.task g WHERE g.id = n.id OFFSET 0) t
 	 JOIN twtasks.outcome o ON o.task = t.id
 	 WHERE o.decided IS NULL AND o.problem IS NULL AND t.status IN ('ERROR', 'HELD') AND NOT t.queued AND t.next_event_time = 'infinity'
-	 LIMIT most)
+	 LIMIT still_outcomes.most)
 	UNION ALL
 	SELECT o.kind, o.identifier, r.broken, r.hint
 	FROM oldest o
@@ -134,9 +134,9 @@ AS $$
 		WHERE d.kind = a.kind AND d.identifier = a.identifier OFFSET 0) o
 	WHERE o.decided IS NOT NULL AND NOT EXISTS (SELECT FROM twtasks.outcome u WHERE u.task = l.id AND u.decided IS NULL)
 	UNION ALL
-	SELECT o.kind, NULL, format('more than %s are undecided, beside more than %s tasks in ERROR or HELD, so others may stand still', most - 1, most - 1),
+	SELECT o.kind, NULL, format('more than %s are undecided, beside more than %s tasks in ERROR or HELD, so others may stand still', still_outcomes.most - 1, still_outcomes.most - 1),
 		   'look at twtasks.broken_outcomes, which reads all of them'
-	FROM oldest o WHERE (SELECT count(*) FROM given_up) >= most GROUP BY o.kind HAVING count(*) >= most
+	FROM oldest o WHERE (SELECT count(*) FROM given_up) >= still_outcomes.most GROUP BY o.kind HAVING count(*) >= still_outcomes.most
 $$;
 
 /* Each row is a reason why an identifier does not go on, or an invariant that is broken. */
@@ -163,11 +163,11 @@ AS $$
 						THEN ' or more' ELSE '' END,
 					   min(b.identifier), b.broken) AS detail
 		 FROM twtasks_internal.still_outcomes(2000) b GROUP BY b.kind, b.broken, b.hint
-		 ORDER BY count(*) DESC, min(b.identifier) NULLS LAST LIMIT most)
+		 ORDER BY count(*) DESC, min(b.identifier) NULLS LAST LIMIT warn_of_kinds.most)
 		UNION ALL
 		(SELECT 'anomalies', min(a.seen), 'compare them with the outcomes, then close_anomalies(): see twtasks.anomalies',
 				format('kind "%s": %s of its identifiers, such as "%s": %s', a.kind, count(DISTINCT a.identifier), min(a.identifier), a.what)
-		 FROM twtasks.anomaly a WHERE a.closed IS NULL GROUP BY a.kind, a.what ORDER BY count(*) DESC LIMIT most)
+		 FROM twtasks.anomaly a WHERE a.closed IS NULL GROUP BY a.kind, a.what ORDER BY count(*) DESC LIMIT warn_of_kinds.most)
 		UNION ALL
 		(SELECT 'role is gone', NULL, format('name all %s by configure_kind(%L, %1$s => ''{...}''), or none: unset_kind_options(%2$L, %1$L)', r.who, r.kind),
 				format(twtasks_internal.plural(r.n, 'kind "%s": %s role that may %s its items was dropped: OID %s',
@@ -176,5 +176,5 @@ AS $$
 					  string_agg(i.role::oid::text, ', ' ORDER BY i.role::oid) AS oids
 			   FROM twtasks.item_role i
 			   WHERE NOT EXISTS (SELECT FROM pg_roles g WHERE g.oid = i.role) GROUP BY i.kind, i.may) r
-		 ORDER BY r.kind, r.may LIMIT most)) w
+		 ORDER BY r.kind, r.may LIMIT warn_of_kinds.most)) w
 $$;

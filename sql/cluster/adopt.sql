@@ -17,7 +17,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH found AS MATERIALIZED (
-		SELECT t.id, t AS task FROM twtasks.task t
+		SELECT t.id, twtasks_internal.facts(t.*) AS facts FROM twtasks.task t
 		WHERE t.status IN ('WAITING', 'SUBMITTED', 'PROCESSING') FOR UPDATE),
 	held AS (
 		UPDATE twtasks.task t
@@ -25,12 +25,11 @@ AS $$
 			state_time = twtasks.clock(), next_event_time = 'infinity', deadline = NULL,
 			planned = CASE t.status WHEN 'WAITING' THEN t.next_event_time END
 		FROM found f WHERE t.id = f.id
-		RETURNING t.id, t AS task),
+		RETURNING t.id, twtasks_internal.facts(t.*) AS facts),
 	kept AS (
 		UPDATE twtasks.unique_key k SET put_version = -1
 		FROM held h WHERE k.task_id = h.id AND k.put_version IS NOT NULL)
-	SELECT count(twtasks_internal.write_audit('adopt', f.id, twtasks_internal.facts(f.task),
-									 twtasks_internal.facts(h.task), hold_copied.reason))
+	SELECT count(twtasks_internal.write_audit('adopt', f.id, f.facts, h.facts, hold_copied.reason))
 	FROM found f JOIN held h ON h.id = f.id
 $$;
 

@@ -79,9 +79,9 @@ BEGIN
 		UPDATE twtasks.task t SET error = twtasks_internal.cut_message(task.error || '; ' || t.error)
 		WHERE t.id = task.id AND t.status = 'ERROR' AND NOT t.error ^@ task.error;
 	END IF;
-	became := coalesce((SELECT twtasks_internal.finished_facts(f) FROM twtasks.finished_task f
+	became := coalesce((SELECT twtasks_internal.finished_facts(f.*) FROM twtasks.finished_task f
 						WHERE f.id = task.id AND f.version = task.version + 1),
-					   (SELECT twtasks_internal.facts(t) FROM twtasks.task t WHERE t.id = task.id));
+					   (SELECT twtasks_internal.facts(t.*) FROM twtasks.task t WHERE t.id = task.id));
 END $$;
 
 /*

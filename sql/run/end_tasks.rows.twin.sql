@@ -139,7 +139,7 @@ BEGIN
 	FOREACH place IN ARRAY locked LOOP
 		tries[place].is_locked := true;
 		IF has_requests AND tries[place].result NOT IN ('later', 'fault') THEN
-			SELECT c.why, twtasks_internal.facts(t) AS facts INTO request
+			SELECT c.why, twtasks_internal.facts(t.*) AS facts INTO request
 			FROM twtasks.cancel_requests c JOIN twtasks.task t ON t.id = c.id WHERE c.id = (lock_tries.tries[place]).id;
 			tries[place].why := request.why;
 			tries[place].facts := request.facts;
@@ -215,8 +215,8 @@ BEGIN
 		DELETE FROM twtasks.task t
 		USING unnest(move_ended.tries) u
 		WHERE t.id = u.id AND (u.result IN ('done', 'delete', 'ended') OR u.facts IS NOT NULL)
-		  AND (by_hand OR twtasks_internal.may_end(u, move_ended.incarnation, t.version, t.status, t.incarnation, t.token))
-		RETURNING t AS task, t.id, t.version, t.type, t.status AS was, t.state_time, u.number, u.result, u.outcome, u.adds, u.what,
+		  AND (by_hand OR twtasks_internal.may_end(u.*, move_ended.incarnation, t.version, t.status, t.incarnation, t.token))
+		RETURNING t.*::twtasks.task AS task, t.id, t.version, t.type, t.status AS was, t.state_time, u.number, u.result, u.outcome, u.adds, u.what,
 			u.result IN ('done', 'delete') AS is_done,
 			CASE WHEN num_nonnulls(u.message, u.why) > 0 THEN twtasks_internal.cut_message(coalesce(u.message, u.why)) END AS message,
 			CASE WHEN u.result IN ('done', 'delete') THEN 'DONE' ELSE u.status END AS status),
@@ -239,7 +239,7 @@ BEGIN
 			(e.task).added_by, CASE WHEN e.is_done THEN e.message END, CASE WHEN e.was = 'PROCESSING' THEN e.state_time END,
 			CASE WHEN e.rule = 'keep' THEN e.outcome END
 		FROM ends e WHERE e.rule <> 'delete'
-		RETURNING CASE WHEN is_cancelled THEN twtasks_internal.note_cancel(move_ended.tries, f.id, f.version, f.status, twtasks_internal.finished_facts(f)) END),
+		RETURNING CASE WHEN is_cancelled THEN twtasks_internal.note_cancel(move_ended.tries, f.id, f.version, f.status, twtasks_internal.finished_facts(f.*)) END),
 	freed AS (
 		DELETE FROM twtasks.unique_key k USING ends e WHERE k.task_id = e.id AND e.rule = 'delete')
 	SELECT twtasks_internal.new_ended_try(e.number, e.id, e.version + 1, e.status, NULL, CASE WHEN wants THEN e.on_end END,
@@ -318,7 +318,7 @@ BEGIN
 				CASE WHEN c.next = 'WAITING' THEN c.due END) END AS trigger
 		FROM changed c)
 	SELECT twtasks_internal.new_ended_try(c.number, c.id, c.version, c.status, CASE WHEN c.next = 'WAITING' THEN c.delay_ms END, c.on_end,
-			CASE WHEN c.on_end IS NOT NULL THEN twtasks_internal.ended_task((SELECT t FROM twtasks.task t WHERE t.id = c.id), c.version, c.status, c.state_time, c.error, NULL, c.outcome) END,
+			CASE WHEN c.on_end IS NOT NULL THEN twtasks_internal.ended_task((SELECT t.*::twtasks.task FROM twtasks.task t WHERE t.id = c.id), c.version, c.status, c.state_time, c.error, NULL, c.outcome) END,
 			NULL, NULL),
 		CASE WHEN keeps_attempts AND c.was = 'PROCESSING' AND c.result IN ('error', 'fault', 'retry')
 			THEN twtasks_internal.attempt_of(c.id, c.old_version, c.tries, c.was, c.since, c.queued, c.runnable, c.incarnation, coalesce(c.what, CASE c.result WHEN 'retry' THEN 'retry' ELSE 'error' END), c.message,

@@ -205,7 +205,7 @@ AS $$
 	UPDATE twtasks.slot_use u
 	SET epoch = u.epoch + 1, used_at = n.at, ids = n.ids, versions = n.versions, incarnations = n.incarnations,
 		waiting = n.waiting, tokens = n.tokens
-	FROM unnest(uses) n
+	FROM unnest(store_uses.uses) n
 	WHERE n.is_changed AND u.name = n.name AND u.epoch = n.epoch
 $$;
 

@@ -53,7 +53,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT FROM twtasks.task t
 	CROSS JOIN LATERAL twtasks_internal.finish_tasks(
-		ARRAY[t.id], ARRAY[t.version], '{retry}'::text[], '{NULL}'::bigint[], ARRAY[message],
+		ARRAY[t.id], ARRAY[t.version], '{retry}'::text[], '{NULL}'::bigint[], ARRAY[retry_inline.message],
 		NULL::bigint, NULL::bigint, retries => ARRAY['{"jitter": 0}'::jsonb], ask => true) f
 	WHERE t.id = retry_inline.id
 $$;

@@ -328,7 +328,7 @@ AS $$
 		  WHERE NOT t.queued AND t.next_event_time >= 'infinity' AND t.status = 'HELD'
 			AND EXISTS (SELECT FROM twtasks.audit d
 						WHERE d.task_id = t.id AND d.action = 'adopt' AND d.to_version = t.version)
-		  ORDER BY t.next_event_time LIMIT most) r
+		  ORDER BY t.next_event_time LIMIT count_held.most) r
 $$;
 
 /*

@@ -132,18 +132,18 @@ SET search_path = pg_catalog, pg_temp
 SET enable_sort = off
 SET jit = off
 AS $$
-	SELECT r.bucket, r.type, r.status, count(*), sum(count(*)) OVER () >= cap,
+	SELECT r.bucket, r.type, r.status, count(*), sum(count(*)) OVER () >= count_not_queued.cap,
 		   min(r.state_time), max(r.tries), max(r.state_time)
 	FROM (SELECT t.* FROM twtasks.task t
 		  WHERE NOT t.queued AND t.next_event_time < 'infinity'
-		  ORDER BY t.next_event_time LIMIT cap) r
+		  ORDER BY t.next_event_time LIMIT count_not_queued.cap) r
 	GROUP BY r.bucket, r.type, r.status
 	UNION ALL
-	SELECT r.bucket, r.type, r.status, count(*), sum(count(*)) OVER () >= cap,
+	SELECT r.bucket, r.type, r.status, count(*), sum(count(*)) OVER () >= count_not_queued.cap,
 		   min(r.state_time), max(r.tries), max(r.state_time)
 	FROM (SELECT t.* FROM twtasks.task t
 		  WHERE NOT t.queued AND t.next_event_time >= 'infinity'
-		  ORDER BY t.next_event_time LIMIT cap) r
+		  ORDER BY t.next_event_time LIMIT count_not_queued.cap) r
 	GROUP BY r.bucket, r.type, r.status
 $$;
 
@@ -168,5 +168,5 @@ AS $$
 	SELECT count(*), max(r.state_time)
 	FROM (SELECT t.state_time FROM twtasks.task t
 		  WHERE NOT t.queued AND t.next_event_time >= 'infinity' AND t.status = 'ERROR'
-		  ORDER BY t.next_event_time LIMIT cap) r
+		  ORDER BY t.next_event_time LIMIT count_errors.cap) r
 $$;

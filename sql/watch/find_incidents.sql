@@ -173,10 +173,10 @@ AS $$
 				 twtasks_internal.queue_time(m.type) AS queue_time
 		  FROM twtasks.monitor_type m
 		  -- policies allow no queue_time below 1 s
-		  WHERE m.status = 'SUBMITTED' AND m.oldest < moment - interval '0.5 s' AND NOT twtasks.is_paused(m.type, m.bucket)
+		  WHERE m.status = 'SUBMITTED' AND m.oldest < counted_incidents.moment - interval '0.5 s' AND NOT twtasks.is_paused(m.type, m.bucket)
 		  GROUP BY m.type) o
-	WHERE o.oldest < moment - o.queue_time
-	   OR o.oldest < moment - o.queue_time / 2
+	WHERE o.oldest < counted_incidents.moment - o.queue_time
+	   OR o.oldest < counted_incidents.moment - o.queue_time / 2
 		  AND EXISTS (SELECT FROM twtasks.incident i WHERE i.key = 'old/' || o.type AND i.resolved IS NULL)
 $$;
 
@@ -201,25 +201,25 @@ LANGUAGE sql STABLE STRICT PARALLEL UNSAFE ROWS 20
 SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH late AS (
-		SELECT n.type, n.status, n.next_event_time FROM twtasks_internal.late_not_queued(1000, moment - interval '5 min') n
+		SELECT n.type, n.status, n.next_event_time FROM twtasks_internal.late_not_queued(1000, still_incidents.moment - interval '5 min') n
 		UNION ALL
 		SELECT q.type, q.status, q.next_event_time
-		FROM twtasks_internal.late_queued(1000, moment - interval '5 min', 1000) q
+		FROM twtasks_internal.late_queued(1000, still_incidents.moment - interval '5 min', 1000) q
 		WHERE q.status = 'PROCESSING'
 		  AND EXISTS (SELECT FROM twtasks.monitor_look l WHERE l.stuck > 0)
-		  AND EXISTS (SELECT FROM twtasks.monitor_type m WHERE m.status = 'PROCESSING' AND m.oldest < moment - interval '5 min')),
+		  AND EXISTS (SELECT FROM twtasks.monitor_type m WHERE m.status = 'PROCESSING' AND m.oldest < still_incidents.moment - interval '5 min')),
 	idle AS (
 		SELECT m.bucket, sum(m.tasks)::bigint AS tasks, min(m.oldest) AS oldest, array_agg(m.type ORDER BY m.oldest) AS types
-		FROM (SELECT s.*, row_number() OVER (PARTITION BY s.bucket ORDER BY s.oldest) AS place
-			  FROM twtasks.monitor_type s WHERE s.status = 'SUBMITTED' AND s.oldest < moment - interval '2 min') m
+		FROM (SELECT s.bucket, s.type, s.tasks, s.oldest, row_number() OVER (PARTITION BY s.bucket ORDER BY s.oldest) AS place
+			  FROM twtasks.monitor_type s WHERE s.status = 'SUBMITTED' AND s.oldest < still_incidents.moment - interval '2 min') m
 		WHERE m.place <= 20 AND twtasks_internal.works_for(m.bucket)
 		  AND NOT EXISTS (SELECT FROM twtasks.monitor_type p WHERE p.bucket = m.bucket AND p.status = 'PROCESSING')
 		  AND NOT EXISTS (SELECT FROM twtasks_internal.living_nodes() n
 						  WHERE m.bucket = ANY (n.buckets) IS NOT FALSE AND NOT n.notes_flow)
-		  AND (EXISTS (SELECT FROM twtasks.monitor_look l WHERE l.counted_since < moment - interval '30 s')
+		  AND (EXISTS (SELECT FROM twtasks.monitor_look l WHERE l.counted_since < still_incidents.moment - interval '30 s')
 			   OR EXISTS (SELECT FROM twtasks.incident i WHERE i.key = 'stall/' || m.bucket AND i.resolved IS NULL))
 		  -- a row is about the minute after its time
-		  AND NOT EXISTS (SELECT FROM twtasks.flow f WHERE f.at > moment - interval '3 min' AND f.bucket = m.bucket AND f.started > 0)
+		  AND NOT EXISTS (SELECT FROM twtasks.flow f WHERE f.at > still_incidents.moment - interval '3 min' AND f.bucket = m.bucket AND f.started > 0)
 		GROUP BY m.bucket)
 	SELECT 'stuck', l.type, count(*), format(twtasks_internal.plural(count(*), '%s task of type "%s" should have moved on', '%s tasks of type "%s" should have moved on'),
 				  count(*), l.type),
@@ -259,10 +259,10 @@ AS $$
 	SELECT 'missed', s.name, 1::bigint, format('schedule "%s" left out occurrences, the last one of %s', s.name, s.last_missed),
 		   'nobody ran schedules at that time', format('SELECT twtasks.run_schedule_now(%L) adds its task now', s.name)
 	FROM twtasks.schedule s
-	WHERE s.last_missed > moment - interval '1 day'
+	WHERE s.last_missed > named_incidents.moment - interval '1 day'
 	  AND NOT EXISTS (SELECT FROM twtasks.incident i
 					  WHERE i.key = 'missed/' || s.name AND i.opened >= s.last_missed
-						AND (i.resolved IS NOT NULL OR i.opened < moment - interval '1 hour'))
+						AND (i.resolved IS NOT NULL OR i.opened < named_incidents.moment - interval '1 hour'))
 	UNION ALL
 	SELECT 'dropped', '', l.dropped - b.known, format(twtasks_internal.plural(l.dropped - b.known, '%s trigger found its queue in shared memory full',
 														   '%s triggers found their queue in shared memory full'), l.dropped - b.known),
@@ -271,7 +271,7 @@ AS $$
 	CROSS JOIN LATERAL (
 		SELECT coalesce(sum(i.count), 0)::bigint AS known FROM twtasks.incident i
 		WHERE i.key = 'dropped/' AND i.opened > pg_postmaster_start_time() AND i.opened >= coalesce(l.dropped_since, '-infinity')
-		  AND (i.resolved IS NOT NULL OR i.opened < moment - interval '1 hour')) b
+		  AND (i.resolved IS NOT NULL OR i.opened < named_incidents.moment - interval '1 hour')) b
 	WHERE l.dropped > b.known
 	UNION ALL
 	SELECT 'partitions', '', 1, format('the history has partitions for less than two days ahead, the last one until %s', coalesce(p.past::text, 'now')),

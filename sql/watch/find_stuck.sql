@@ -124,8 +124,8 @@ AS $$
 		   CASE r.status WHEN 'PROCESSING' THEN coalesce(r.deadline, r.next_event_time)
 						 ELSE r.next_event_time END
 	FROM (SELECT t.* FROM twtasks.task t
-		  WHERE NOT t.queued AND t.next_event_time < moment
-		  ORDER BY t.next_event_time LIMIT cap) r
-	WHERE CASE r.status WHEN 'WAITING' THEN r.next_event_time < moment - interval '1 minute'
-						WHEN 'PROCESSING' THEN coalesce(r.deadline, r.next_event_time) < moment END
+		  WHERE NOT t.queued AND t.next_event_time < late_not_queued.moment
+		  ORDER BY t.next_event_time LIMIT late_not_queued.cap) r
+	WHERE CASE r.status WHEN 'WAITING' THEN r.next_event_time < late_not_queued.moment - interval '1 minute'
+						WHEN 'PROCESSING' THEN coalesce(r.deadline, r.next_event_time) < late_not_queued.moment END
 $$;

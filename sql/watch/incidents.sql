@@ -165,9 +165,10 @@ AS $$
 		   n.opened, n.summary, n.detail, n.hint,
 		   (SELECT a.environment FROM twtasks.adoption_state a)
 	FROM (
-		SELECT DISTINCT ON (i.key, t.target) i.*, t.target, m.state, m.repeat, m.at
+		SELECT DISTINCT ON (i.key, t.target) i.id, i.key, i.kind, i.object, i.severity, i.count, i.opened, i.summary, i.detail, i.hint,
+			t.target, m.state, m.repeat, m.at
 		FROM twtasks.incident i
-		CROSS JOIN (SELECT DISTINCT u.target FROM unnest(targets) u(target)) t
+		CROSS JOIN (SELECT DISTINCT u.target FROM unnest(next_incidents.targets) u(target)) t
 		CROSS JOIN LATERAL (
 			VALUES ('open', 0, i.told, 1),
 				   ('refresh', i.repeats, CASE WHEN i.resolved IS NULL THEN i.repeated END, 2),
@@ -184,8 +185,8 @@ AS $$
 						  WHERE s.incident = i.id AND s.target = t.target AND s.state = m.state
 							AND s.repeat = m.repeat AND s.status <> 'retry')
 		ORDER BY i.key, t.target, i.id, m.place = 1 DESC, m.at, m.place) n
-	WHERE twtasks.is_adopted() AND (NOT is_deputy OR twtasks_internal.is_silent())
-	ORDER BY n.severity, n.at, n.id LIMIT most
+	WHERE twtasks.is_adopted() AND (NOT next_incidents.is_deputy OR twtasks_internal.is_silent())
+	ORDER BY n.severity, n.at, n.id LIMIT next_incidents.most
 $$;
 
 /*

@@ -148,12 +148,12 @@ AS $$
 	WITH gone AS (
 		DELETE FROM twtasks.incident i
 		WHERE i.id = ANY (ARRAY(SELECT o.id FROM twtasks.incident o
-								WHERE o.resolved < moment - interval '400 days' ORDER BY o.resolved LIMIT 1000
+								WHERE o.resolved < clean_incidents.moment - interval '400 days' ORDER BY o.resolved LIMIT 1000
 								FOR UPDATE SKIP LOCKED))
 		RETURNING i.id)
 	DELETE FROM twtasks.incident_sent s USING gone g WHERE s.incident = g.id;
 	DELETE FROM twtasks.silence s
-	WHERE s.id = ANY (ARRAY(SELECT o.id FROM twtasks.silence o WHERE o.until < moment - interval '400 days' LIMIT 1000
+	WHERE s.id = ANY (ARRAY(SELECT o.id FROM twtasks.silence o WHERE o.until < clean_incidents.moment - interval '400 days' LIMIT 1000
 							FOR UPDATE SKIP LOCKED))
 $$;
 

@@ -81,12 +81,12 @@ AS $$
 	FROM (SELECT w.id, w.bucket, w.type, w.status, w.state_time
 		  FROM (SELECT t.* FROM twtasks.task t
 				WHERE NOT t.queued AND t.next_event_time < 'infinity'
-				ORDER BY t.next_event_time LIMIT cap) w
+				ORDER BY t.next_event_time LIMIT count_retried.cap) w
 		  WHERE w.status = 'WAITING' AND w.tries > 0
 		  UNION ALL
 		  SELECT q.id, q.bucket, q.type, q.status, q.state_time
-		  FROM twtasks_internal.late_queued(cap, 'infinity', cap) q
-		  WHERE in_queue AND q.status = 'SUBMITTED' AND q.tries > 0) r
+		  FROM twtasks_internal.late_queued(count_retried.cap, 'infinity', count_retried.cap) q
+		  WHERE count_retried.in_queue AND q.status = 'SUBMITTED' AND q.tries > 0) r
 	GROUP BY r.bucket, r.type, r.status
 $$;
 
@@ -108,7 +108,7 @@ AS $$
 	WITH noted AS (
 		UPDATE twtasks.monitor_type m
 		SET retrying = r.tasks, error = left(t.error, 200)
-		FROM twtasks_internal.count_retried(cap, in_queue) r LEFT JOIN twtasks.task t ON t.id = r.newest
+		FROM twtasks_internal.count_retried(note_retried.cap, note_retried.in_queue) r LEFT JOIN twtasks.task t ON t.id = r.newest
 		WHERE m.bucket = r.bucket AND m.type = r.type AND m.status = r.status
 		RETURNING m.retrying)
 	SELECT coalesce(sum(n.retrying), 0)::bigint FROM noted n

@@ -85,7 +85,7 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT n.name, l.scope, l,
+	SELECT n.name, l.scope, l.*::twtasks.limit_rule,
 		   l.concurrency + CASE WHEN limits_of.priority <= l.stretch_priority THEN l.stretch ELSE 0 END,
 		   CASE WHEN l.scope = 'cluster' THEN
 				coalesce(twtasks_internal.live_slots(u.ids, u.versions, u.incarnations), 0) END,

@@ -125,11 +125,11 @@ LANGUAGE sql STABLE PARALLEL SAFE ROWS 500
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-	(SELECT m.type FROM twtasks.monitor_type m WHERE m.status = 'SUBMITTED' ORDER BY m.oldest, m.type LIMIT most)
+	(SELECT m.type FROM twtasks.monitor_type m WHERE m.status = 'SUBMITTED' ORDER BY m.oldest, m.type LIMIT worst_types.most)
 	UNION
-	(SELECT m.type FROM twtasks.monitor_type m WHERE m.status = 'ERROR' ORDER BY m.tasks DESC, m.type LIMIT most)
+	(SELECT m.type FROM twtasks.monitor_type m WHERE m.status = 'ERROR' ORDER BY m.tasks DESC, m.type LIMIT worst_types.most)
 	UNION
-	(SELECT m.type FROM twtasks.monitor_type m ORDER BY m.retrying DESC, m.tasks DESC, m.type LIMIT most)
+	(SELECT m.type FROM twtasks.monitor_type m ORDER BY m.retrying DESC, m.tasks DESC, m.type LIMIT worst_types.most)
 $$;
 
 /*
@@ -154,7 +154,7 @@ AS $$
 		   coalesce(sum(m.tasks) FILTER (WHERE m.status = 'HELD'), 0)::bigint, sum(m.retrying)::bigint,
 		   bool_or(m.capped), min(m.oldest) FILTER (WHERE m.status = 'SUBMITTED')
 	FROM twtasks.monitor_type m
-	WHERE m.type IN (SELECT t.type COLLATE "C" FROM unnest(types) t(type))
+	WHERE m.type IN (SELECT t.type COLLATE "C" FROM unnest(type_counts.types) t(type))
 	GROUP BY m.type
 $$;
 

@@ -134,27 +134,27 @@ AS $$
 	WITH seen AS MATERIALIZED (
 		SELECT m.type, m.bucket, m.tasks FROM twtasks.monitor_type m WHERE m.status = 'PROCESSING'),
 	wide AS MATERIALIZED (
-		SELECT l.name, l.scope, l.room, l.rule, CASE l.scope WHEN 'node' THEN nodes ELSE 1 END AS times,
+		SELECT l.name, l.scope, l.room, l.rule, CASE l.scope WHEN 'node' THEN wide_bounds.nodes ELSE 1 END AS times,
 			   coalesce(l.used, (SELECT coalesce(sum(s.tasks), 0) FROM seen s WHERE twtasks.limit_name((l.rule).pattern, s.type) = l.name)) AS used
 		FROM twtasks_internal.limits_of(coalesce(kind, wide_bounds.name), 9::smallint) l
 		WHERE (l.name, l.scope) <> (wide_bounds.name, wide_bounds.rule.scope)
 		  AND 2 * length(rtrim(l.name, '*')) + (right(l.name, 1) <> '*')::integer
 			<= 2 * length(rtrim(wide_bounds.name, '*')) + (right(wide_bounds.name, 1) <> '*')::integer)
-	SELECT greatest(w.room * w.times - greatest(w.used - running, 0), 0), NULL::numeric,
-		   format('limit "%s" of scope %s (%s, of which others use %s)', w.name, w.scope, w.room, greatest(w.used - running, 0))
+	SELECT greatest(w.room * w.times - greatest(w.used - wide_bounds.running, 0), 0), NULL::numeric,
+		   format('limit "%s" of scope %s (%s, of which others use %s)', w.name, w.scope, w.room, greatest(w.used - wide_bounds.running, 0))
 	FROM wide w WHERE w.room IS NOT NULL
 	UNION ALL
 	SELECT NULL, r.rate * 60 / extract(epoch FROM r.per) * r.times,
 		   format('the rate of limit "%s", %s in %s%s', r.name, r.rate, r.per, CASE WHEN r.times > 1 THEN ' on each node' END)
 	FROM (SELECT w.name, (w.rule).rate, (w.rule).per, w.times FROM wide w
 		  UNION ALL
-		  SELECT wide_bounds.name, rule.rate, rule.per, CASE rule.scope WHEN 'node' THEN nodes ELSE 1 END) r
+		  SELECT wide_bounds.name, rule.rate, rule.per, CASE rule.scope WHEN 'node' THEN wide_bounds.nodes ELSE 1 END) r
 	WHERE r.rate IS NOT NULL
 	UNION ALL
-	SELECT greatest(b.concurrency * nodes - o.others, 0), NULL,
+	SELECT greatest(b.concurrency * wide_bounds.nodes - o.others, 0), NULL,
 		   format('bucket "%s" (%s on each node, of which others use %s)', b.name, b.concurrency, o.others)
 	FROM twtasks.bucket_policy b
-	CROSS JOIN LATERAL (SELECT greatest(coalesce(sum(s.tasks), 0) - running, 0) AS others FROM seen s WHERE s.bucket = b.name) o
+	CROSS JOIN LATERAL (SELECT greatest(coalesce(sum(s.tasks), 0) - wide_bounds.running, 0) AS others FROM seen s WHERE s.bucket = b.name) o
 	WHERE b.name = wide_bounds.bucket AND b.concurrency IS NOT NULL
 $$;
 
@@ -179,7 +179,7 @@ AS $$
 			  WHERE n.status = 'SUBMITTED' AND twtasks.limit_name(narrow_bound.rule.pattern, n.type) = narrow_bound.name
 			  GROUP BY n.type ORDER BY sum(n.tasks) DESC LIMIT 100) m
 		LEFT JOIN LATERAL (
-			SELECT n.name, l.concurrency::bigint * CASE l.scope WHEN 'node' THEN nodes ELSE 1 END AS slots
+			SELECT n.name, l.concurrency::bigint * CASE l.scope WHEN 'node' THEN narrow_bound.nodes ELSE 1 END AS slots
 			FROM twtasks.limit_rule l
 			CROSS JOIN LATERAL (SELECT twtasks.limit_name(l.pattern, m.type)) n(name)
 			WHERE l.concurrency IS NOT NULL

@@ -45,7 +45,7 @@ typedef struct Statement
 	"($2 OPERATOR(pg_catalog.->>) 'status')::twtasks.task_status, f.status, r.reason, " \
 	"twtasks_internal.only_in($2, n.facts), twtasks_internal.only_in(n.facts, $2)" value " " \
 	"FROM freed r CROSS JOIN twtasks.finished_task f " \
-	"CROSS JOIN LATERAL (SELECT twtasks_internal.finished_facts(f)) n(facts) " \
+	"CROSS JOIN LATERAL (SELECT twtasks_internal.finished_facts(f.*)) n(facts) " \
 	"WHERE f.id OPERATOR(pg_catalog.=) $1 AND f.state_time OPERATOR(pg_catalog.=) $3"
 
 static const Statement statements[PLAN_COUNT] = {
@@ -76,7 +76,7 @@ static const Statement statements[PLAN_COUNT] = {
 		4, {UUIDOID, TEXTOID, UUIDOID, INT8OID}
 	},
 	[PLAN_REPLACE_TASK] = {
-		"WITH found AS MATERIALIZED (SELECT t.id, t AS task, " CHANGES_BY_HAND " AS changes FROM twtasks.task t "
+		"WITH found AS MATERIALIZED (SELECT t.id, t.*::twtasks.task AS task, " CHANGES_BY_HAND " AS changes FROM twtasks.task t "
 		"WHERE t.id OPERATOR(pg_catalog.=) $1 AND t.type OPERATOR(pg_catalog.=) $2 "
 		"AND t.status OPERATOR(pg_catalog.=) ANY ('{WAITING,SUBMITTED,HELD}'::twtasks.task_status[]) "
 		"AND t.version OPERATOR(pg_catalog.<=) "
@@ -90,7 +90,7 @@ static const Statement statements[PLAN_COUNT] = {
 		"next_event_time = CASE WHEN " MOVES " THEN $8 ELSE t.next_event_time END, "
 		"planned = CASE WHEN NOT $6 OR NOT " IS_HELD " THEN t.planned WHEN NOT $9 THEN $8 END "
 		"FROM found f WHERE t.id OPERATOR(pg_catalog.=) f.id "
-		"RETURNING f.task AS was, t AS became, f.changes, t.id, t.version, CASE t.status WHEN 'WAITING'::twtasks.task_status THEN t.next_event_time "
+		"RETURNING f.task AS was, t.*::twtasks.task AS became, f.changes, t.id, t.version, CASE t.status WHEN 'WAITING'::twtasks.task_status THEN t.next_event_time "
 		"WHEN 'SUBMITTED'::twtasks.task_status THEN t.state_time END AS due) "
 		"UPDATE twtasks.unique_key k SET put_version = r.version FROM replaced r "
 		"WHERE k.task_id OPERATOR(pg_catalog.=) r.id RETURNING r.version, r.due, "
@@ -140,7 +140,7 @@ static const Statement statements[PLAN_COUNT] = {
 		"SELECT FROM twtasks.cancel_request LIMIT 1"
 	},
 	[PLAN_FIND_CANCEL] = {
-		"SELECT c.why, twtasks_internal.facts(t) FROM twtasks.cancel_requests c "
+		"SELECT c.why, twtasks_internal.facts(t.*) FROM twtasks.cancel_requests c "
 		"JOIN twtasks.task t ON t.id OPERATOR(pg_catalog.=) c.id WHERE c.id OPERATOR(pg_catalog.=) $1",
 		1, {UUIDOID}
 	},
