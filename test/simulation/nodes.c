@@ -41,6 +41,12 @@ nodes_live(int64 incarnation)
 	return node != NULL && !node->has_ended;
 }
 
+bool
+nodes_may_grab(int64 incarnation)
+{
+	return nodes_live(incarnation) && server_holds(incarnation) && nodes_find(incarnation)->missing_us < 0;
+}
+
 static bool
 heartbeat(Session *session, int64 incarnation, int64 again_ms)
 {

@@ -50,6 +50,7 @@ extern bool tables_take_triggers(Session *session, PGresult *result);
 
 extern NodeRow *nodes_find(int64 incarnation);	/* NULL: there is none */
 extern bool nodes_live(int64 incarnation);
+extern bool nodes_may_grab(int64 incarnation);
 extern PGresult *nodes_start(Session *session, const ServerCall *call);
 extern PGresult *nodes_tick(Session *session, const ServerCall *call);
 extern PGresult *nodes_end(const ServerCall *call);

@@ -81,7 +81,7 @@ tasks_grab(const ServerCall *call)
 	param_array(call, 1, &versions);
 	param_array(call, 4, &timeouts);
 	param_array(call, 5, &rules);
-	for (int i = 0; i < ids.n && nodes_live(incarnation); i++)
+	for (int i = 0; i < ids.n && nodes_may_grab(incarnation); i++)
 	{
 		Row		   *row = model_find(ids.values[i]);
 
