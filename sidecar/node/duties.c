@@ -336,6 +336,8 @@ on_answer(void *arg, PgOutcome outcome, PGresult *result)
 	int64		next = -1;
 
 	duty->state = DUTY_IDLE;
+	if (outcome != PG_DONE)
+		duty->rest_us = 0;
 	duty->is_slow = outcome == PG_LOST || (duty->is_slow && took > QUICK_US);
 	if (duties->is_stopped)
 		return;

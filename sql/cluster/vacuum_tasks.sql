@@ -10,8 +10,8 @@
  *		dead rows.
  *
  * Returns
- *		next_ms			milliseconds until the next call: soon if most dead rows of a table are
- *						gone now, late if a long vacuum was in vain
+ *		next_ms			milliseconds until the next call: soon if most dead rows are gone now,
+ *						late if a long vacuum was in vain
  *
  * Errors
  *		25001			the call is inside a transaction block

@@ -11,7 +11,7 @@
  *
  * The call vacuums what autovacuum would find due, with the settings of the table.
  * It does not wait for locks, and it does not shrink the file, which would need a lock
- * that stops everybody.  A table that has outgrown MOST_PAGES is left to autovacuum:
+ * that stops everybody, and it does not sleep as the cost of a vacuum may demand.  A table that has outgrown MOST_PAGES is left to autovacuum:
  * there the growth of a minute does not matter, and the call would take long.
  *
  * A snapshot would keep all sessions from rows that die while a vacuum takes its
@@ -69,22 +69,24 @@ dead_rows(Oid table)
 
 /* How many dead rows autovacuum tolerates; -1: its user wants no vacuum. */
 static double
-tolerated(Relation table)
+tolerated(Relation table, const AutoVacOpts *options)
+{
+	double		threshold = options->vacuum_threshold >= 0 ? options->vacuum_threshold : autovacuum_vac_thresh;
+	double		scale = options->vacuum_scale_factor >= 0 ? options->vacuum_scale_factor : autovacuum_vac_scale;
+
+	if (!options->enabled)
+		return -1;
+	return Max(LEAST_DEAD, threshold + scale * Max(table->rd_rel->reltuples, 0));
+}
+
+static VacOptValue
+index_cleanup(Relation table)
 {
 	const StdRdOptions *options = (const StdRdOptions *) table->rd_options;
-	double		threshold = autovacuum_vac_thresh;
-	double		scale = autovacuum_vac_scale;
 
-	if (options != NULL)
-	{
-		if (!options->autovacuum.enabled)
-			return -1;
-		if (options->autovacuum.vacuum_threshold >= 0)
-			threshold = options->autovacuum.vacuum_threshold;
-		if (options->autovacuum.vacuum_scale_factor >= 0)
-			scale = options->autovacuum.vacuum_scale_factor;
-	}
-	return Max(LEAST_DEAD, threshold + scale * Max(table->rd_rel->reltuples, 0));
+	if (options == NULL || options->vacuum_index_cleanup == STDRD_OPTION_VACUUM_INDEX_CLEANUP_AUTO)
+		return VACOPTVALUE_AUTO;
+	return options->vacuum_index_cleanup == STDRD_OPTION_VACUUM_INDEX_CLEANUP_ON ? VACOPTVALUE_ENABLED : VACOPTVALUE_DISABLED;
 }
 
 /*
@@ -101,16 +103,16 @@ vacuum_as_owner(Relation table, VacuumParams *params)
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(table->rd_rel->relowner, save_context | SECURITY_RESTRICTED_OPERATION);
 	(void) path_pin();
-	table_relation_vacuum(table, params, NULL);
+	table_relation_vacuum(table, params, GetAccessStrategy(BAS_VACUUM));
 	AtEOXact_GUC(false, nest_level);
 	SetUserIdAndSecContext(save_user, save_context);
 }
 
-/* Returns when to call again, in milliseconds. */
+/* Returns when to call again, in milliseconds; 0: there was nothing to do. */
 static int64
-vacuum_if_due(Relation table)
+vacuum_if_due(Relation table, const AutoVacOpts *options)
 {
-	double		most = tolerated(table);
+	double		most = tolerated(table, options);
 	int64		dead = dead_rows(RelationGetRelid(table));
 	TimestampTz begun = GetCurrentTimestamp();
 	int64		took;
@@ -121,38 +123,19 @@ vacuum_if_due(Relation table)
 		.multixact_freeze_min_age = -1,
 		.multixact_freeze_table_age = -1,
 		.log_min_duration = -1,
-		.index_cleanup = VACOPTVALUE_AUTO,
+		.index_cleanup = index_cleanup(table),
 		.truncate = VACOPTVALUE_DISABLED,
 		.nworkers = -1
 	};
 
 	if (most < 0 || dead <= most || RelationGetNumberOfBlocks(table) > MOST_PAGES)
-		return PAUSE_MS;
+		return 0;
 	vacuum_as_owner(table, &params);
 	took = TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp());
 	pgstat_clear_snapshot();
 	if (dead_rows(RelationGetRelid(table)) < dead / 2)
 		return Max(took * SHARE_OF_HELP, PAUSE_IN_NEED_MS);
 	return Max(took * SHARE_IN_VAIN, PAUSE_MS);
-}
-
-/* The locks stay until the end of the transaction. */
-static int64
-vacuum_unless_locked(Oid oid)
-{
-	Relation	table;
-	Oid			toast;
-	int64		next_ms;
-
-	if (!ConditionalLockRelationOid(oid, ShareUpdateExclusiveLock))
-		return PAUSE_MS;
-	table = try_relation_open(oid, NoLock);
-	if (table == NULL)
-		return PAUSE_MS;
-	toast = table->rd_rel->reltoastrelid;
-	next_ms = vacuum_if_due(table);
-	relation_close(table, NoLock);
-	return OidIsValid(toast) ? Min(next_ms, vacuum_unless_locked(toast)) : next_ms;
 }
 
 /* Begins a transaction that others ignore, until it ends. */
@@ -166,16 +149,41 @@ begin_as_vacuum(void)
 	LWLockRelease(ProcArrayLock);
 }
 
+/*
+ * Vacuums one table in a transaction of its own, which keeps the lock until its end.
+ * The table's own options take the place of "options".
+ */
 static int64
-vacuum_alone(const char *name)
+vacuum_alone(Oid oid, AutoVacOpts *options, Oid *toast)
 {
-	int64		next_ms;
+	int64		next_ms = 0;
+	Relation	table;
 
 	begin_as_vacuum();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	next_ms = vacuum_unless_locked(rows_relation(name));
+	table = ConditionalLockRelationOid(oid, ShareUpdateExclusiveLock) ? try_relation_open(oid, NoLock) : NULL;
+	if (table != NULL)
+	{
+		if (table->rd_options != NULL)
+			*options = ((const StdRdOptions *) table->rd_options)->autovacuum;
+		*toast = table->rd_rel->reltoastrelid;
+		next_ms = vacuum_if_due(table, options);
+		relation_close(table, NoLock);
+	}
 	PopActiveSnapshot();
 	return next_ms;
+}
+
+/* As for autovacuum, a TOAST table without options has the options of its table. */
+static int64
+vacuum_with_toast(const char *name)
+{
+	AutoVacOpts options = {.enabled = true, .vacuum_threshold = -1, .vacuum_scale_factor = -1};
+	Oid			toast = InvalidOid;
+	Oid			none;
+	int64		next_ms = vacuum_alone(rows_relation(name), &options, &toast);
+
+	return OidIsValid(toast) ? Max(next_ms, vacuum_alone(toast, &options, &none)) : next_ms;
 }
 
 Datum
@@ -185,14 +193,16 @@ twt_vacuum_tasks(PG_FUNCTION_ARGS)
 	Datum		values[lengthof(nulls)];
 	int64		of_tasks;
 	int64		of_keys;
+	int64		next_ms;
 
 	require_own_statement(fcinfo, "vacuum_tasks");
 	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
-	of_tasks = vacuum_alone("task");
-	of_keys = vacuum_alone("unique_key");
+	of_tasks = vacuum_with_toast("task");
+	of_keys = vacuum_with_toast("unique_key");
 	SPI_commit();
 	SPI_finish();
-	values[0] = Int64GetDatum(Min(of_tasks, of_keys));
+	next_ms = Max(of_tasks, of_keys);
+	values[0] = Int64GetDatum(next_ms > 0 ? next_ms : PAUSE_MS);
 	return result_row(fcinfo, values, nulls);
 }
