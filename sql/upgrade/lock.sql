@@ -82,13 +82,13 @@ BEGIN
 						SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
 					  AND c.relnamespace OPERATOR(pg_catalog.=) ANY (ARRAY['twtasks', 'twtasks_internal']::pg_catalog.regnamespace[]::pg_catalog.oid[])
 					  AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
-					GROUP BY 1, 2 ORDER BY 2 LIMIT 5
+					GROUP BY 1, 2 ORDER BY 2 LIMIT 20
 				) h;
 				RAISE EXCEPTION 'could not lock the tables and views of twtasks within a minute'
 					USING ERRCODE = 'lock_not_available',
-						DETAIL = pg_catalog.format('The last try ended at: %s. Locks are held, the oldest first, by: %s.',
+						DETAIL = pg_catalog.format('The last try ended at: %s. Locks on them are held by: %s.',
 							statement, COALESCE(holders, 'nobody any more')),
-						HINT = 'End the transaction that has stood the longest (COMMIT PREPARED, ROLLBACK PREPARED, or pg_terminate_backend()), then update again.';
+						HINT = 'End those of them that stand for long (COMMIT PREPARED, ROLLBACK PREPARED, or pg_terminate_backend()), then update again.';
 			END IF;
 		END;
 		PERFORM pg_catalog.pg_sleep(0.02);
