@@ -33,6 +33,14 @@ unlike($node->session->try('ALTER EXTENSION twtasks UPDATE'), qr/ERROR/, 'the ex
 isnt($node->value(q{SELECT extversion FROM pg_extension WHERE extname = 'twtasks'}), '1.0', '... to the new version');
 like(slurp_file($node->logfile), qr/canceling autovacuum task/, '... and the autovacuum was ended for it');
 
+$node->safe_psql('postgres', 'ALTER SYSTEM SET autovacuum = off');
+$node->reload;
+wait_ok(
+	sub {
+		$node->value(q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type LIKE 'autovacuum%'}) eq '0';
+	},
+	'no autovacuum is at work any more');
+
 # The block of the update that takes its locks, with less patience.
 my ($update) = glob $node->value(q{SELECT setting FROM pg_config() WHERE name = 'SHAREDIR'}) . '/extension/twtasks--1.0--*.sql';
 my ($locks) = grep { /could not lock/ } slurp_file($update) =~ /^(DO \$\$\n.*?^END \$\$;)$/msg;

@@ -10,7 +10,7 @@ use TwTasks::Cluster;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
-my $node = TwTasks::Cluster->create('main', conf => { 'twtasks.function_timeout' => '300ms' });
+my $node = TwTasks::Cluster->create('main', conf => { 'twtasks.function_timeout' => '3s' });
 
 $node->safe_psql('postgres', <<'SQL');
 	CREATE FUNCTION public.hears(tasks twtasks.ended_task[]) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
