@@ -83,6 +83,7 @@ END $$;
  *
  * Errors
  *		40P01, 40001	as in execute_one()
+ *		01000			a warning: the function failed for all tasks together, and for none alone
  */
 CREATE FUNCTION twtasks_internal.execute_batch(handler record, tasks twtasks_internal.execution[])
 RETURNS twtasks_internal.execution[]
@@ -92,6 +93,7 @@ AS $$
 DECLARE
 	n CONSTANT integer := cardinality(tasks);
 	failed twtasks_internal.execution;
+	halves twtasks_internal.execution[];
 	places text;
 BEGIN
 	BEGIN
@@ -107,5 +109,12 @@ BEGIN
 	IF n = 1 THEN
 		RETURN ARRAY[failed];
 	END IF;
-	RETURN twtasks_internal.execute_batch(handler, tasks[:n / 2]) || twtasks_internal.execute_batch(handler, tasks[n / 2 + 1:]);
+	halves := twtasks_internal.execute_batch(handler, tasks[:n / 2]) || twtasks_internal.execute_batch(handler, tasks[n / 2 + 1:]);
+	-- A function that works for no array, but for each task, costs two calls a task.
+	IF n = handler.won AND NOT EXISTS (SELECT FROM unnest(halves) h WHERE h.failure IS NOT NULL) THEN
+		RAISE WARNING 'handler function % failed for % tasks together, and for none of them alone: %',
+			handler.name || twtasks_internal.batch_argument(), n, failed.failure
+			USING HINT = 'It is called for each half of the tasks again. Mend it, or leave the option "batch" of the handler out.';
+	END IF;
+	RETURN halves;
 END $$;

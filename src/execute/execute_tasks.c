@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/regproc.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -356,10 +357,7 @@ forget_answer(Execution *execution)
 	execution->is_finished = false;
 }
 
-/*
- * Calls the handler.  Returns NULL, or the failure, after which nothing of the call is
- * left.  Works like a block with EXCEPTION WHEN OTHERS; compare PostgreSQL's pl_exec.c.
- */
+/* Returns the failure, which leaves nothing of the call, or NULL; compare pl_exec.c. */
 static char *
 try_set(ExecuteCall *call, Execution *set, int n)
 {
@@ -402,6 +400,19 @@ try_set(ExecuteCall *call, Execution *set, int n)
 	return failure;
 }
 
+/* A function that works for no array, but for each task, costs two calls a task. */
+static void
+warn_of_halves(const ExecuteCall *call, const char *failure)
+{
+	for (int i = 0; i < call->n; i++)
+		if (call->executions[i].failure != NULL)
+			return;
+	ereport(WARNING,
+			(errmsg("handler function %s failed for %d tasks together, and for none of them alone: %s",
+					format_procedure(call->function), call->n, failure),
+			 errhint("It is called for each half of the tasks again. Mend it, or leave the option \"batch\" of the handler out.")));
+}
+
 /* Runs a task, or an array of them, whose halves run again if it fails. */
 static void
 execute_set(ExecuteCall *call, Execution *set, int n)
@@ -420,6 +431,8 @@ execute_set(ExecuteCall *call, Execution *set, int n)
 	{
 		execute_set(call, set, n / 2);
 		execute_set(call, set + n / 2, n - n / 2);
+		if (n == call->n)
+			warn_of_halves(call, failure);
 	}
 }
 

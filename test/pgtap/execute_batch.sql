@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(49);
+SELECT plan(51);
 
 CREATE SCHEMA app;
 CREATE ROLE regress_app;
@@ -138,6 +138,20 @@ SELECT is(pg_temp.run(170, '[{"sql": "SELECT 1 / 0"}, {"sql": "SELECT 1 / 0"}, {
 SELECT throws_ok($$SELECT pg_temp.run(173, '[{}, {"sql": "DO $x$ BEGIN RAISE SQLSTATE ''40P01''; END $x$"}]')$$, '40P01', NULL, 'a deadlock undoes the whole call');
 SELECT is(pg_temp.run(175, '[{"sql": "DO $x$ BEGIN RAISE SQLSTATE ''40P01''; END $x$"}]') <> '{finished}', true, '... and is an ordinary failure of a task alone');
 SELECT ok(pg_temp.run(176, jsonb_build_array('{}'::jsonb, jsonb_build_object('sql', format('SET LOCAL ROLE %I', current_user))))::text ~ '^{finished,"failed: cannot set parameter', 'it cannot leave its role');
+
+-- A function that fails for any two tasks: each runs alone, and nothing of the answers before
+-- is left.
+CREATE FUNCTION app.alone(tasks twtasks.task_input[]) RETURNS twtasks.task_answer[]
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT array_agg(ROW(t.id, CASE WHEN cardinality(tasks) > 1 AND n = cardinality(tasks) THEN 'perhaps' END, NULL,
+		CASE WHEN cardinality(tasks) > 1 THEN 'together' END, CASE WHEN cardinality(tasks) > 1 THEN '{"together": true}'::jsonb END)::twtasks.task_answer)
+	FROM unnest(tasks) WITH ORDINALITY t(id, version, type, sub_type, bucket, priority, tries, grabbed, data, payload, context, key, n)
+$$;
+ALTER FUNCTION app.alone(twtasks.task_input[]) OWNER TO regress_app;
+SELECT is(pg_temp.run(180, '[{}, {}, {}]', 'app.alone'), '{finished,finished,finished}', 'a function that fails for any two tasks finishes each alone');
+SELECT is((SELECT jsonb_agg(jsonb_build_array(f.message, f.outcome)) FROM twtasks.finished_task f WHERE f.id BETWEEN pg_temp.id(180) AND pg_temp.id(182)),
+	'[[null, null], [null, null], [null, null]]', '... and answers that were undone leave nothing');
 
 -- Functions of on_end belong to the handler's work.
 CREATE TABLE app.heard (n integer, status text);

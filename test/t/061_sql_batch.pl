@@ -15,7 +15,7 @@ use constant BATCH => 40;
 my $node = TwTasks::Cluster->create('main');
 
 # Data: "gate" waits for a lock of the test, "bad" raises an error, "slow" takes too long,
-# "refuse" is answered by an error of its own.
+# "refuse" is answered by an error of its own, "alone" raises an error for more than one task.
 $node->value(<<'SQL');
 	CREATE SCHEMA app;
 	CREATE ROLE accountant NOLOGIN;
@@ -35,6 +35,9 @@ $node->value(<<'SQL');
 		END IF;
 		IF 'bad' = ANY (words) THEN
 			RAISE EXCEPTION 'no such account' USING ERRCODE = 'P0042';
+		END IF;
+		IF 'alone' = ANY (words) AND cardinality(words) > 1 THEN
+			RAISE EXCEPTION 'more than one row' USING ERRCODE = 'P0003';
 		END IF;
 		RETURN ARRAY(SELECT ROW(t.id, CASE WHEN t.data = '"refuse"' THEN 'error' END, NULL, 'paid', NULL)::twtasks.task_answer FROM unnest(tasks) t);
 	END $$;
@@ -106,6 +109,16 @@ once_ok(
 is($node->value('SELECT count(*) FROM (SELECT id FROM app.effect GROUP BY id HAVING count(*) > 1) twice'), '0', '... each once');
 is($node->value('SELECT max(size) FROM app.effect'), BATCH, '... and never more');
 is($node->value('SELECT string_agg(DISTINCT who, \',\') FROM app.effect'), 'accountant', '... as the role of the handler');
+
+# ---- a function that fails for each batch, and for no task ----
+
+close_gate();
+my @alone = add('PAY', ('alone') x BATCH);
+my $from = $sidecar->log_position;
+open_gate();
+is(ends_of(@alone), 'DONE 1 paid', 'tasks that fail together are done alone, in their first try');
+like($sidecar->log($from), qr/WARN .*handler function app\.pay\(twtasks\.task_input\[\]\) failed for \d+ tasks together, and for none of them alone: more than one row/,
+	'... and the log tells of it');
 
 # ---- tasks that fail ----
 
