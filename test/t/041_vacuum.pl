@@ -8,6 +8,7 @@ use warnings FATAL => 'all';
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
+use TwTasks::Session;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
 
@@ -95,6 +96,22 @@ vacuum();
 my %called = map { $_ => 1 } slurp_file($node->logfile, $before_it) =~ /LOG: +place (as .*)$/mg;
 is_deeply([ keys %called ], ['as twtasks_owner by pg_catalog, pg_temp'], 'functions of an index run as the owner of the table');
 is($node->value('SELECT current_user'), 'postgres', '... and the caller is who it was');
+
+# A vacuum that takes long, since such a function waits, keeps no dead rows from others.
+$node->value(q{CREATE OR REPLACE FUNCTION place(text) RETURNS text LANGUAGE plpgsql IMMUTABLE
+	AS $$ BEGIN PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN $1; END $$});
+$node->value('CREATE TABLE own AS SELECT generate_series(1, 1000) n');
+kill_rows();
+$node->value('INSERT INTO twtasks.unique_key (task_id, key) SELECT gen_random_uuid(), \'more \' || n FROM generate_series(1, 500) n');
+$other->query('BEGIN; SELECT pg_advisory_xact_lock(1)');
+my $slow = TwTasks::Session->new($node->connstr('postgres'));
+$slow->send('CALL twtasks_internal.vacuum_tasks(NULL)');
+wait_for(sub { $node->value(q{SELECT count(*) FROM pg_stat_activity WHERE query ~ '^CALL' AND wait_event = 'advisory'}) == 1 }, 'a vacuum to wait in a function');
+$node->value('DELETE FROM own');
+$node->value('VACUUM own');
+is($node->value(q{SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'own'}), 0, 'a vacuum under way keeps no dead rows from other vacuums');
+$other->query('ROLLBACK');
+unlike($slow->receive, qr/ERROR/, '... and goes on');
 $node->value('DROP INDEX twtasks.places');
 
 # Its last pages are empty, and stay.
