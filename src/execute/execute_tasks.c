@@ -357,7 +357,7 @@ forget_answer(Execution *execution)
 	execution->is_finished = false;
 }
 
-/* Returns the failure, which leaves nothing of the call, or NULL; compare pl_exec.c. */
+/* Returns the failure, which leaves nothing of the call, or NULL; as PL/pgSQL does. */
 static char *
 try_set(ExecuteCall *call, Execution *set, int n)
 {
