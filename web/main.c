@@ -246,9 +246,10 @@ run(Web *web)
 	open_parts(web);
 	sdnotify_ready();
 	loop_run(web->loop);
+	program_hold_stops();
 	close_parts(web);
 	log_line(TWT_LOG_INFO, "main", "stopped");
-	return EXIT_FINE;
+	program_exit(EXIT_FINE);
 }
 
 static int

@@ -22,6 +22,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/program.h"
 
 /* Pause before a descriptor is tried again that could not be watched. */
 #define AGAIN_US SECONDS_TO_US(1)
@@ -283,7 +284,7 @@ static void
 fail(const char *what)
 {
 	log_line(TWT_LOG_FATAL, "loop", "%s: %m", what);
-	exit(EXIT_FAILURE);
+	program_exit(EXIT_FAILURE);
 }
 
 static void

@@ -82,7 +82,7 @@ void
 program_out_of_memory(const char *subject)
 {
 	log_line(TWT_LOG_FATAL, subject, "out of memory");
-	exit(EXIT_FAILURE);
+	program_exit(EXIT_FAILURE);
 }
 
 void
@@ -103,6 +103,25 @@ program_gets_orphans(void)
 
 	return getpid() == 1 ||
 		(prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper != 0);
+}
+
+void
+program_hold_stops(void)
+{
+	sigset_t	stops;
+
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTERM);
+	sigaddset(&stops, SIGINT);
+	sigprocmask(SIG_BLOCK, &stops, NULL);
+}
+
+void
+program_exit(int status)
+{
+	(void) fflush(stdout);
+	(void) fflush(stderr);
+	_exit(status);
 }
 
 void

@@ -195,7 +195,7 @@ run(const HelperUse *use)
 	loop_io_want(frame.in, LOOP_READ);
 	loop_run(frame.loop);
 	flush(&frame);
-	return frame.status;
+	program_exit(frame.status);
 }
 
 int
