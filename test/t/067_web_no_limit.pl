@@ -17,6 +17,7 @@ my $id = $node->add_task('LOCKED');
 my $operator = $node->session;
 
 $operator->query("BEGIN; SELECT twtasks.cancel_task('$id', 0)");
+$node->forget_session;	# it has loaded the library, and would refuse the 0
 $node->change_setting(function_timeout => 0);
 
 my $web = TwTasks::Web->start($node, 'web', listen => '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port());
