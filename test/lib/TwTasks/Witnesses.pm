@@ -1,0 +1,458 @@
+# Witnesses.pm -- the verdict on a run, by witnesses that do not know of each other.
+#
+# The product does not grade itself.  Each witness writes lines, in the order of what
+# it saw:
+#
+#	decoded		what the server committed, by logical decoding (TwTasks::Decoding)
+#					begin XID
+#					add ID VERSION STATUS TYPE FOLLOW AFTER
+#					change ID VERSION STATUS
+#					leave ID
+#					end ID VERSION STATUS
+#					effect ID
+#					commit XID LSN
+#	ledger		what handlers did, by their own word
+#					start ID VERSION TYPE TIME
+#					end ID VERSION RESULT TIME
+#	clients		what producers asked for, and what they were told
+#					TX add ID
+#					TX drop ID, in a savepoint that TX rolls back
+#					TX committed | refused | unknown
+#	crashes		when the server crashed, no later than it did
+#					TIME
+#	rows		what the tables have in the end
+#					ID VERSION STATUS
+#
+# A task with FOLLOW > 0 adds one more task when it is DONE, whose AFTER names it.
+# AFTER is "-" for tasks of producers.  Each type has a contract:
+#
+#	once	starts at most once, and may end in ERROR for a person to look at
+#	again	may start again in a later version.  A crash of the server may lose a
+#			grab that was not flushed, so the same version may start once more after it
+#	sql		has its effect in the transaction that ends it, and nothing in the ledger
+#
+# All of it takes time and memory in proportion to the lines.
+
+package TwTasks::Witnesses;
+
+use strict;
+use warnings FATAL => 'all';
+
+# A task, as decoding tells it.
+use constant {
+	TYPE => 0,
+	STATUS => 1,
+	VERSION => 2,
+	FOLLOW => 3,
+	AFTER => 4,
+	LIFE => 5,
+	GRABBED => 6
+};
+
+# Status after a status.  DONE, FAILED and CANCELLED are final.
+my %next = (
+	WAITING => qr/^(?:SUBMITTED|WAITING|HELD|ERROR|FAILED|CANCELLED)$/,
+	SUBMITTED => qr/^(?:PROCESSING|SUBMITTED|HELD|ERROR|FAILED|CANCELLED)$/,
+	PROCESSING => qr/^(?:WAITING|SUBMITTED|ERROR|DONE|FAILED|CANCELLED)$/,
+	ERROR => qr/^(?:WAITING|ERROR|HELD|DONE|FAILED)$/,
+	HELD => qr/^(?:WAITING|ERROR|HELD|DONE|CANCELLED)$/);
+
+# "types" has the contract of each type.
+sub new
+{
+	my ($class, %types) = @_;
+
+	return bless {
+		types => \%types,
+		tasks => {},
+		starts => {},
+		ends => {},
+		ledger => {},
+		wanted => {},
+		clients => {},
+		crashes => [],
+		rows => {},
+		position => 0,
+		faults => [],
+		count => { map { $_ => 0 } qw(acknowledged refused recovered vanished starts followers effects unsure) }
+	}, $class;
+}
+
+# ---- faults ----
+
+# A fault is a kind, an id and a sentence, for example (lost, ID, "... is missing").
+sub fault
+{
+	my ($self, $kind, $id, $text) = @_;
+
+	push @{ $self->{faults} }, [ $kind, $id, $text ];
+	return;
+}
+
+sub faults
+{
+	return @{ $_[0]->{faults} };
+}
+
+# How many faults are of these kinds.
+sub count_of
+{
+	my ($self, @kinds) = @_;
+	my %wanted = map { $_ => 1 } @kinds;
+
+	return scalar grep { $wanted{ $_->[0] } } $self->faults;
+}
+
+# All that the witnesses say of an id, in one line.
+sub history
+{
+	my ($self, $id) = @_;
+	my $task = $self->{tasks}{$id};
+	my $wanted = $self->{wanted}{$id};
+
+	return sprintf 'client: %s; database: %s; handlers: %s',
+	  $wanted ? "$wanted->[0] $wanted->[1] " . ($self->{clients}{ $wanted->[0] }{told} // 'unknown') : 'nothing',
+	  $task ? "$task->[TYPE]$task->[LIFE]" : 'nothing', $self->{ledger}{$id} // 'nothing';
+}
+
+# The faults as sentences, each with its history.
+sub report
+{
+	my ($self, $most) = @_;
+	my @faults = $self->faults;
+
+	splice @faults, $most if @faults > $most;
+	return map { "$_->[0]: $_->[1] $_->[2] ($_->[1] -- " . $self->history($_->[1]) . ')' } @faults;
+}
+
+# ---- the ledger ----
+
+sub take_ledger
+{
+	my ($self, $line) = @_;
+	my ($what, $id, $version, $more, $time) = split / /, $line;
+
+	$self->{ledger}{$id} .= " $what $version" . ($what eq 'end' ? " $more" : '');
+	if ($what eq 'start')
+	{
+		my $start = $self->{starts}{$id}{$version} //= { count => 0, type => $more };
+
+		$start->{count}++;
+		$start->{last} = $time;
+		$self->{count}{starts}++;
+		return;
+	}
+	$self->{ends}{$id}{$version} = $more;
+	$self->fault(unfounded => $id, "ended version $version, which had not started") if !$self->{starts}{$id}{$version};
+	return;
+}
+
+sub take_crash
+{
+	my ($self, $time) = @_;
+
+	push @{ $self->{crashes} }, $time;
+	return;
+}
+
+# ---- clients ----
+
+sub take_client
+{
+	my ($self, $line) = @_;
+	my ($tx, $what, $id) = split / /, $line;
+
+	if (defined $id)
+	{
+		$self->{wanted}{$id} = [ $tx, $what ];
+		push @{ $self->{clients}{$tx}{$what} }, $id;
+		return;
+	}
+	$self->{clients}{$tx}{told} = $what;
+	return;
+}
+
+# ---- logical decoding ----
+
+sub take_decoded
+{
+	my ($self, $line) = @_;
+	my ($what, @rest) = split / /, $line;
+
+	if ($what eq 'begin')
+	{
+		$self->{transaction} = { xid => $rest[0], lines => [] };
+	}
+	elsif ($what eq 'commit')
+	{
+		my ($high, $low) = map { hex } split m{/}, $rest[1];
+		my $position = $high * 2**32 + $low;
+		my $transaction = delete $self->{transaction};
+
+		# After a crash of the server a slot repeats what it had shown.
+		return if $position <= $self->{position};
+		$self->{position} = $position;
+		$self->take_transaction($transaction);
+	}
+	else
+	{
+		push @{ $self->{transaction}{lines} }, [ $what, @rest ];
+	}
+	return;
+}
+
+sub take_transaction
+{
+	my ($self, $transaction) = @_;
+
+	$transaction->{$_} = {} foreach qw(left ended effects followed);
+	foreach my $line (@{ $transaction->{lines} })
+	{
+		my ($what, $id, @rest) = @$line;
+
+		if    ($what eq 'add')    { $self->add($transaction, $id, @rest) }
+		elsif ($what eq 'change') { $self->change($id, @rest) }
+		elsif ($what eq 'leave')  { $transaction->{left}{$id}++ }
+		elsif ($what eq 'effect') { $transaction->{effects}{$id}++ }
+		elsif ($what eq 'end')    { $self->change($id, @rest); $transaction->{ended}{$id}++ }
+	}
+	$self->judge_transaction($transaction);
+	return;
+}
+
+sub add
+{
+	my ($self, $transaction, $id, $version, $status, $type, $follow, $after) = @_;
+
+	return $self->fault(double => $id, 'was added twice') if $self->{tasks}{$id};
+	$self->{tasks}{$id} = [ $type, $status, $version, $follow, $after, " $version $status", '' ];
+	return $transaction->{followed}{$after}++ if $after ne '-';
+	my $wanted = $self->{wanted}{$id} or return $self->fault(ghost => $id, 'was added, and nobody had asked for it');
+	my $client = $self->{clients}{ $wanted->[0] };
+
+	$client->{xid} //= $transaction->{xid};
+	$self->fault(torn => $id, "was committed apart from the rest of $wanted->[0]") if $client->{xid} ne $transaction->{xid};
+	return;
+}
+
+sub change
+{
+	my ($self, $id, $version, $status) = @_;
+	my $task = $self->{tasks}{$id} or return $self->fault(ghost => $id, "is $status, and was never added");
+	my ($old, $was) = @$task[ STATUS, VERSION ];
+	my $is_sql = $self->contract($task) eq 'sql';
+
+	# The same row is written again when its version is kept, for example for its size.
+	return if $version == $was && $status eq $old;
+	$task->[LIFE] .= " $version $status";
+	@$task[ STATUS, VERSION ] = ($status, $version);
+	# Grab and finish of a SQL handler are one transaction, which may write the end alone.
+	return if $is_sql && $old eq 'SUBMITTED' && $version == $was + 2;
+	$self->fault(broken => $id, "went from version $was to $version") if $version != $was + 1;
+	$self->fault(broken => $id, "went from $old to $status") if $status !~ ($next{$old} // qr/^-$/);
+	$task->[GRABBED] .= " $version " if $status eq 'PROCESSING';
+	$self->judge_done($id, $was) if $status eq 'DONE' && !$is_sql;
+	return;
+}
+
+sub contract
+{
+	my ($self, $task) = @_;
+
+	return $self->{types}{ $task->[TYPE] } // die "type $task->[TYPE] has no contract\n";
+}
+
+# A handler has said that it did the version from which the task is done.
+sub judge_done
+{
+	my ($self, $id, $version) = @_;
+	my $said = $self->{ends}{$id}{$version} // 'nothing';
+
+	$self->fault(unfounded => $id, "is DONE from version $version, of which its handler said $said") if $said ne 'done';
+	return;
+}
+
+sub compare
+{
+	my ($self, $id, $what, $has, $wants) = @_;
+
+	$has //= 0;
+	$self->fault($has < $wants ? 'lost' : 'double', $id, "ended with $has $what, not $wants") if $has != $wants;
+	return;
+}
+
+# One transaction has all that belongs together.
+sub judge_transaction
+{
+	my ($self, $transaction) = @_;
+	my ($left, $ended, $effects, $followed) = @$transaction{qw(left ended effects followed)};
+	my $tasks = $self->{tasks};
+
+	foreach my $id (keys %$ended)
+	{
+		my $task = $tasks->{$id} or next;
+		my $is_done = $task->[STATUS] eq 'DONE';
+		my $wants = $is_done && $task->[FOLLOW] > 0 ? 1 : 0;
+		my $effect = $is_done && $self->contract($task) eq 'sql' ? 1 : 0;
+
+		$self->fault(double => $id, 'ended twice') if $ended->{$id} > 1;
+		$self->fault(double => $id, 'ended, and stays in the table of live tasks') if !$left->{$id};
+		$self->compare($id, 'followers', $followed->{$id}, $wants);
+		$self->compare($id, 'effects', $effects->{$id}, $effect);
+		$self->{count}{followers} += $wants;
+		$self->{count}{effects} += $effect;
+	}
+	$self->fault(lost => $_, 'left the table of live tasks, and did not end') foreach grep { !$ended->{$_} } keys %$left;
+	$self->fault(double => $_, 'had an effect, and did not end with it') foreach grep { !$ended->{$_} } keys %$effects;
+	$self->fault(ghost => $_, 'has a follower, and did not end with it') foreach grep { !$ended->{$_} } keys %$followed;
+	return;
+}
+
+# ---- the tables in the end ----
+
+sub take_row
+{
+	my ($self, $line) = @_;
+	my ($id, $version, $status) = split / /, $line;
+
+	return $self->fault(double => $id, 'has two rows') if $self->{rows}{$id};
+	$self->{rows}{$id} = "$version $status";
+	return;
+}
+
+# ---- the verdict ----
+
+# Takes the lines of a witness from a file.
+sub read_file
+{
+	my ($self, $witness, $path) = @_;
+	my %takes = (
+		decoded => \&take_decoded,
+		ledger => \&take_ledger,
+		clients => \&take_client,
+		crashes => \&take_crash,
+		rows => \&take_row);
+
+	open my $file, '<', $path or die "could not open \"$path\": $!";
+	while (my $line = <$file>)
+	{
+		chomp $line;
+		$takes{$witness}->($self, $line);
+	}
+	close $file;
+	return;
+}
+
+# Decoding is read after the ledger and the clients.  Nothing more comes after this.
+sub judge
+{
+	my ($self) = @_;
+
+	$self->{crashes} = [ sort { $a <=> $b } @{ $self->{crashes} } ];
+	$self->judge_client($_) foreach sort keys %{ $self->{clients} };
+	$self->judge_starts($_) foreach sort keys %{ $self->{starts} };
+	$self->judge_task($_) foreach sort keys %{ $self->{tasks} };
+	$self->fault(ghost => $_, 'has a row, and was never added')
+	  foreach grep { !$self->{tasks}{$_} } sort keys %{ $self->{rows} };
+	return;
+}
+
+# Nobody but the server knows what became of a transaction whose answer was lost: all of
+# it is there, or none.
+sub judge_client
+{
+	my ($self, $tx) = @_;
+	my $client = $self->{clients}{$tx};
+	my $told = $client->{told} // 'unknown';
+	my @all = @{ $client->{add} // [] };
+	my @there = grep { $self->{tasks}{$_} } @all;
+	my %missing = map { $_ => 1 } @all;
+
+	delete @missing{@there};
+	$self->fault(ghost => $_, "was added, and $tx had rolled it back") foreach grep { $self->{tasks}{$_} } @{ $client->{drop} // [] };
+	if ($told eq 'committed')
+	{
+		$self->{count}{acknowledged} += @all;
+		$self->fault(lost => $_, "is missing, and $tx was committed") foreach sort keys %missing;
+		return;
+	}
+	if ($told eq 'refused')
+	{
+		$self->{count}{refused} += @all;
+		$self->fault(ghost => $_, "was added, and $tx was not committed") foreach @there;
+		return;
+	}
+	$self->{count}{ @there ? 'recovered' : 'vanished' } += @all;
+	$self->fault(torn => $_, "is missing, and the rest of $tx is there") foreach @there ? sort keys %missing : ();
+	return;
+}
+
+# How often the server had crashed at that time.
+sub crashes_before
+{
+	my ($self, $time) = @_;
+	my ($least, $most) = (0, scalar @{ $self->{crashes} });
+
+	while ($least < $most)
+	{
+		my $middle = int(($least + $most) / 2);
+
+		if ($self->{crashes}[$middle] <= $time) { $least = $middle + 1 }
+		else                                    { $most = $middle }
+	}
+	return $least;
+}
+
+sub judge_starts
+{
+	my ($self, $id) = @_;
+	my $task = $self->{tasks}{$id} or return $self->fault(ghost => $id, 'was started, and never added');
+	my $contract = $self->contract($task);
+	my $starts = $self->{starts}{$id};
+	my $all = 0;
+
+	foreach my $version (sort { $a <=> $b } keys %$starts)
+	{
+		my ($count, $type, $last) = @{ $starts->{$version} }{qw(count type last)};
+		my $lost = $contract eq 'again' ? $self->crashes_before($last) : 0;
+		my $is_grabbed = index($task->[GRABBED], " $version ") >= 0 ? 1 : 0;
+
+		$all += $count;
+		$self->fault(double => $id, "started version $version $count times") if $count > 1 + $lost;
+		$self->fault(ghost => $id, "started version $version, which nobody had grabbed") if !$is_grabbed && !$lost;
+		$self->fault(broken => $id, "started as $type") if $type ne $task->[TYPE];
+	}
+	$self->fault(double => $id, "started $all times") if $contract eq 'once' && $all > 1;
+	return;
+}
+
+# It has ended, or a person must look since nobody knows how it ended.
+sub judge_task
+{
+	my ($self, $id) = @_;
+	my $task = $self->{tasks}{$id};
+	my $is = "$task->[VERSION] $task->[STATUS]";
+	my $row = $self->{rows}{$id};
+
+	return $self->fault(lost => $id, "has no row, and should be $is") if !$row;
+	$self->fault(broken => $id, "is $row in the table, and not $is") if $row ne $is;
+	return if $task->[STATUS] eq 'DONE';
+	return $self->{count}{unsure}++ if $task->[STATUS] eq 'ERROR' && $self->contract($task) eq 'once';
+	$self->fault(lost => $id, "is $is in the end");
+	return;
+}
+
+# Counts by name, for a line of results.
+sub counts
+{
+	my ($self) = @_;
+
+	return (
+		%{ $self->{count} },
+		tasks => scalar keys %{ $self->{tasks} },
+		lost => $self->count_of('lost'),
+		double => $self->count_of('double'),
+		others => $self->count_of(qw(ghost torn broken unfounded)));
+}
+
+1;
