@@ -266,9 +266,15 @@ faults_end(void)
 	}
 }
 
+bool
+faults_last(void)
+{
+	return world_now_us() < end_us;
+}
+
 int64
 faults_down_us(void)
 {
-	return world_now_us() < end_us ? world_between(MS_TO_US(10), world_happens(800) ? SECONDS_TO_US(2) : SECONDS_TO_US(12)) :
+	return faults_last() ? world_between(MS_TO_US(10), world_happens(800) ? SECONDS_TO_US(2) : SECONDS_TO_US(12)) :
 		MS_TO_US(10);
 }

@@ -17,6 +17,9 @@ extern void faults_begin(int64 us, bool is_light);
 /* Ends all that still lasts: the server is up, the network whole, no machine frozen. */
 extern void faults_end(void);
 
+/* Whether faults still come. */
+extern bool faults_last(void);
+
 /* How long a machine stays down after a kill or a drain. */
 extern int64 faults_down_us(void);
 

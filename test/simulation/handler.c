@@ -25,9 +25,6 @@ struct Runner
 	Loop	   *loop;
 	Process    *process;
 	dlist_head	runs;
-	int			most;			/* tasks at once; a reload that lowers it ends
-								 * none */
-	int			running;
 };
 
 typedef struct Run
@@ -45,9 +42,7 @@ end_run(Run *run)
 {
 	Task	   *task = run->task;
 
-	judge_stop(task);
-	run->runner->running--;
-	run->runner->process->running--;
+	judge_stop(run->runner->process, model_find(task->id), task->version);
 	dlist_delete(&run->node);
 	loop_timer_free(run->timer);
 	pfree(run);
@@ -61,7 +56,7 @@ on_end(void *arg)
 	Runner	   *runner = run->runner;
 	Verdict		verdict = run->verdict;
 
-	judge_result(run->task, verdict.result);
+	judge_result(model_find(run->task->id), run->task->version, verdict.result);
 	runner->done(runner->done_arg, end_run(run), &verdict);
 }
 
@@ -73,7 +68,6 @@ sim_open(const RunnerParts *parts, const HandlerConfig *config, RunnerDone done,
 	runner->loop = parts->loop;
 	runner->process = sim_loop_process(parts->loop);
 	runner->config = config;
-	runner->most = config->concurrency;
 	runner->done = done;
 	runner->done_arg = done_arg;
 	dlist_init(&runner->runs);
@@ -107,9 +101,7 @@ sim_start(Runner *runner, Task *task)
 {
 	Run		   *run = palloc0(sizeof(Run));
 
-	runner->running++;
-	runner->process->running++;
-	judge_start(runner->process, task, runner->running, runner->most);
+	judge_start(runner->process, model_find(task->id), task->version);
 	run->runner = runner;
 	run->task = task;
 	task->run = run;

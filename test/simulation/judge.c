@@ -59,52 +59,61 @@ life(int number, int64 version)
 	return &lives[number * VERSIONS + version];
 }
 
-static Life *
-life_of(const Task *task)
+/* Counts a task that begins, or ends. */
+static void
+count_running(Process *process, const Row *row, Life *of, int n)
 {
-	return life(model_find(task->id)->number, task->version);
+	of->running += n;
+	process->running += n;
+	process->running_of[row->type] += n;
+}
+
+static void
+check_room(const Process *process, const Row *row)
+{
+	if (process->running_of[row->type] > process->most_of[row->type])
+		world_fail("%s runs %d tasks of a handler, which may run %d", process->name, process->running_of[row->type],
+				   process->most_of[row->type]);
+	if (process->most > 0 && process->running > process->most)
+		world_fail("%s runs %d tasks, and may run %d", process->name, process->running, process->most);
 }
 
 void
-judge_start(const Process *process, const Task *task, int running, int most)
+judge_start(Process *process, const Row *row, int64 version)
 {
-	Life	   *of = life_of(task);
-	const Row  *row = model_find(task->id);
+	Life	   *of = life(row->number, version);
 
 	world_count(REACHED_RUNS);
-	world_tell("%s starts task %d v" INT64_FORMAT, process->name, row->number, task->version);
+	world_tell("%s starts task %d v" INT64_FORMAT, process->name, row->number, version);
 	if (of->running > 0 && of->process == process)
-		world_fail("%s runs task %d v" INT64_FORMAT " twice at once", process->name, row->number, task->version);
+		world_fail("%s runs task %d v" INT64_FORMAT " twice at once", process->name, row->number, version);
 	if (of->starts > of->undone)
-		world_fail("%s starts task %d v" INT64_FORMAT " a second time", process->name, row->number, task->version);
+		world_fail("%s starts task %d v" INT64_FORMAT " a second time", process->name, row->number, version);
 	if (of->undone > 0 && row->rule != RULE_RETRY)
-		world_fail("the grab of task %d v" INT64_FORMAT " was not durable", row->number, task->version);
+		world_fail("the grab of task %d v" INT64_FORMAT " was not durable", row->number, version);
 	if (of->taken_over)
 	{
 		world_count(REACHED_LATE);
 		if (!late_is_excused)
 			world_fail("%s starts task %d v" INT64_FORMAT ", which was taken over", process->name, row->number,
-					   task->version);
+					   version);
 	}
-	if (running > most)
-		world_fail("%s runs %d tasks of a handler, which may run %d", process->name, running, most);
-	if (process->most > 0 && process->running > process->most)
-		world_fail("%s runs %d tasks, and may run %d", process->name, process->running, process->most);
 	of->starts++;
-	of->running++;
 	of->process = process;
+	count_running(process, row, of, 1);
+	check_room(process, row);
 }
 
 void
-judge_result(const Task *task, TaskResult result)
+judge_result(const Row *row, int64 version, TaskResult result)
 {
-	life_of(task)->results |= 1u << result;
+	life(row->number, version)->results |= 1u << result;
 }
 
 void
-judge_stop(const Task *task)
+judge_stop(Process *process, const Row *row, int64 version)
 {
-	life_of(task)->running--;
+	count_running(process, row, life(row->number, version), -1);
 }
 
 /* Results that only the handler can know. */

@@ -31,12 +31,11 @@ extern void judge_expect_starts(void);
 
 /* ---- handlers ---- */
 
-/* most: the tasks that the handler may run at once; running: those that do, with this one. */
-extern void judge_start(const Process *process, const Task *task, int running, int most);
-extern void judge_result(const Task *task, TaskResult result);
+extern void judge_start(Process *process, const Row *row, int64 version);
+extern void judge_result(const Row *row, int64 version, TaskResult result);
 
 /* The handler has ended, or was ended. */
-extern void judge_stop(const Task *task);
+extern void judge_stop(Process *process, const Row *row, int64 version);
 
 /* ---- the database ---- */
 

@@ -52,8 +52,11 @@ process_start(int machine, const char *path)
 		world_fail("the configuration is wrong: %s", error);
 	process->machine = machine;
 	process->most = config->concurrency;
+	for (int type = 0; type < MODEL_TYPES; type++)
+		process->most_of[type] = config_handler(config, model_types[type])->concurrency;
 	snprintf(process->name, sizeof(process->name), "node%d/%d", machine, ++nstarts);
 	dlist_init(&process->connections);
+	dlist_init(&process->children);
 	process->loop = sim_loop_new(process);
 	processes[machine] = process;
 	world_tell("%s starts", process->name);
@@ -81,6 +84,8 @@ end(Process *process)
 	loop_free(process->loop);
 	if (process->running != 0)
 		world_fail("%s leaves %d tasks running", process->name, process->running);
+	if (!dlist_is_empty(&process->children))
+		world_fail("%s leaves a process", process->name);
 	if (!dlist_is_empty(&process->connections))
 		world_fail("%s leaves a connection", process->name);
 	processes[process->machine] = NULL;

@@ -12,6 +12,7 @@
 #define SIM_PROCESS_H
 
 #include "base/loop.h"
+#include "model.h"
 
 #define MACHINES 3
 
@@ -24,9 +25,12 @@ typedef struct Process
 	dlist_head	connections;	/* see connection.c */
 	int64		ambush_us;		/* it freezes for so long when it has sent its
 								 * next grab */
+	dlist_head	children;		/* see children.c */
 	int			running;		/* tasks whose handler runs */
 	int			most;			/* that may run by its configuration; 0: any
 								 * number */
+	int			running_of[MODEL_TYPES];
+	int			most_of[MODEL_TYPES];
 } Process;
 
 /* The process whose code runs; NULL: the world's. */

@@ -388,21 +388,26 @@ session_pid(const Session *session)
 	return session->pid;
 }
 
+/* The live session with that pid, or that incarnation; 0: any. */
 static Session *
-find_session(int pid)
+find_session(int pid, int64 incarnation)
 {
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &server.sessions)
-		if (dlist_container(Session, node, iter.cur)->pid == pid)
-		return dlist_container(Session, node, iter.cur);
+	{
+		Session    *session = dlist_container(Session, node, iter.cur);
+
+		if ((pid == 0 || session->pid == pid) && (incarnation == 0 || session->incarnation == incarnation))
+			return session;
+	}
 	return NULL;
 }
 
 void
 server_terminate(int pid)
 {
-	Session    *session = find_session(pid);
+	Session    *session = find_session(pid, 0);
 
 	if (session != NULL)
 		session_end(session);
@@ -539,12 +544,7 @@ server_notify(Channel channel, const char *payload)
 static Session *
 holder(int64 incarnation)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &server.sessions)
-		if (dlist_container(Session, node, iter.cur)->incarnation == incarnation)
-		return dlist_container(Session, node, iter.cur);
-	return NULL;
+	return find_session(0, incarnation);
 }
 
 void

@@ -7,7 +7,10 @@
  */
 #include "base/port.h"
 
+#include <poll.h>
+
 #include "base/heap.h"
+#include "children.h"
 #include "sim_loop.h"
 #include "world.h"
 
@@ -35,9 +38,21 @@ struct Loop
 	Heap		timers;
 	dlist_head	calls;
 	dlist_head	turn_ends;
+	dlist_head	ios;
+	bool		looks;			/* a descriptor may be ready */
 	StringInfoData garbage;		/* pointers, freed at the end of the turn */
 	int64		second;			/* turns of this one are counted */
 	int			nturns;
+};
+
+struct LoopIo
+{
+	dlist_node	node;
+	Loop	   *loop;
+	int			fd;
+	int			want;			/* 0: not watched, or no more */
+	LoopIoFn	fn;
+	void	   *arg;
 };
 
 struct LoopTimer
@@ -82,7 +97,7 @@ arm(Loop *loop)
 	if (loop->wake != NULL)
 		world_cancel(loop->wake);
 	loop->wake = NULL;
-	if (loop->wants_turn || !dlist_is_empty(&loop->calls))
+	if (loop->wants_turn || loop->looks || !dlist_is_empty(&loop->calls))
 		at_us = 0;
 	if (at_us == PG_INT64_MAX || loop->is_stopped)
 		return;
@@ -116,6 +131,37 @@ run_timers(Loop *loop)
 	}
 }
 
+static int
+ready(const LoopIo *io)
+{
+	struct pollfd poll_fd = {io->fd, (io->want & LOOP_READ ? POLLIN : 0) | (io->want & LOOP_WRITE ? POLLOUT : 0), 0};
+
+	if (io->want == 0 || poll(&poll_fd, 1, 0) <= 0)
+		return 0;
+	return io->want & (poll_fd.revents & (POLLIN | POLLHUP) ? LOOP_READ : LOOP_WRITE);
+}
+
+/* A descriptor that is still ready is looked at again in the next turn. */
+static void
+run_ios(Loop *loop)
+{
+	dlist_iter	iter;
+	bool		any = false;
+
+	if (!loop->looks)
+		return;
+	dlist_foreach(iter, &loop->ios)
+	{
+		LoopIo	   *io = dlist_container(LoopIo, node, iter.cur);
+		int			which = ready(io);
+
+		any |= which != 0;
+		if (which != 0)
+			io->fn(io->arg, which);
+	}
+	loop->looks = any;
+}
+
 /* Frees those that have been taken back. */
 static void
 drop_turn_ends(Loop *loop)
@@ -130,6 +176,22 @@ drop_turn_ends(Loop *loop)
 			continue;
 		dlist_delete(&end->node);
 		pfree(end);
+	}
+}
+
+static void
+drop_ios(Loop *loop)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &loop->ios)
+	{
+		LoopIo	   *io = dlist_container(LoopIo, node, iter.cur);
+
+		if (io->fd >= 0)
+			continue;
+		dlist_delete(&io->node);
+		pfree(io);
 	}
 }
 
@@ -184,9 +246,12 @@ turn(void *arg)
 	if (world_happens(300))
 		run_timers(loop);
 	run_calls(loop);
+	run_ios(loop);
 	run_timers(loop);
 	run_turn_ends(loop);
+	children_look(loop->process);
 	free_garbage(loop);
+	drop_ios(loop);
 	loop->is_in_turn = false;
 	loop->idle_us = world_now_us() + world_between(2, 60);
 	(void) process_enter(before);
@@ -205,6 +270,7 @@ sim_loop_new(Process *process)
 	heap_init(&loop->timers, is_earlier, set_place);
 	dlist_init(&loop->calls);
 	dlist_init(&loop->turn_ends);
+	dlist_init(&loop->ios);
 	initStringInfo(&loop->garbage);
 	return loop;
 }
@@ -239,6 +305,13 @@ bool
 sim_loop_is_frozen(const Loop *loop)
 {
 	return loop->thaw_us > world_now_us();
+}
+
+void
+sim_loop_look(Loop *loop)
+{
+	loop->looks = true;
+	arm(loop);
 }
 
 static LoopCall *
@@ -285,6 +358,9 @@ loop_free(Loop *loop)
 		world_fail("%s leaves %d timers", loop->process->name, loop->timers.count);
 	if (!dlist_is_empty(&loop->calls))
 		world_fail("%s leaves calls", loop->process->name);
+	drop_ios(loop);
+	if (!dlist_is_empty(&loop->ios))
+		world_fail("%s watches a descriptor", loop->process->name);
 	drop_turn_ends(loop);
 	if (!dlist_is_empty(&loop->turn_ends))
 		world_fail("%s leaves work for the end of each turn", loop->process->name);
@@ -383,8 +459,6 @@ loop_defer_free(Loop *loop, void *pointer)
 	appendBinaryStringInfo(&loop->garbage, (const char *) &pointer, sizeof(pointer));
 }
 
-/* ---- descriptors and signals: no simulated sidecar has any ---- */
-
 Loop *
 loop_new(void)
 {
@@ -400,20 +474,33 @@ loop_run(Loop *loop)
 LoopIo *
 loop_io_new(Loop *loop, int fd, LoopIoFn fn, void *arg)
 {
-	world_fail("%s watches descriptor %d", loop->process->name, fd);
+	LoopIo	   *io = palloc0(sizeof(LoopIo));
+
+	io->loop = loop;
+	io->fd = fd;
+	io->fn = fn;
+	io->arg = arg;
+	dlist_push_tail(&loop->ios, &io->node);
+	return io;
 }
 
 void
 loop_io_want(LoopIo *io, int want)
 {
-	world_fail("a descriptor is watched");
+	if (io->want == want)
+		return;
+	io->want = want;
+	sim_loop_look(io->loop);
 }
 
 void
 loop_io_free(LoopIo *io)
 {
-	world_fail("a descriptor is watched");
+	io->want = 0;
+	io->fd = -1;
 }
+
+/* ---- signals: no simulated sidecar has any ---- */
 
 void
 loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg)

@@ -13,7 +13,10 @@
  */
 #include "base/port.h"
 
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,9 +33,25 @@
 #define RUN_SECONDS 60
 
 static char config_paths[MACHINES][64];
+static FILE *config_files[MACHINES];
 static bool machines_stay_down;
 
 /* ---- machines ---- */
+
+/* Handlers that are nothing but a timer, and workers of any shape. */
+static void
+write_kind(FILE *file, const char *type)
+{
+	bool		is_worker = world_happens(500);
+
+	if (is_worker)
+		fprintf(file, "    worker: [/simulated/%s%s]\n    processes: %d\n    prefetch: %d\n    batch: %d\n", type,
+				world_happens(600) ? ", --tells" : "", (int) world_between(1, 3), (int) world_between(1, 4), world_happens(500) ? 0 : (int) world_between(1, 5));
+	else
+		fprintf(file, "    noop: true\n");
+	if (!is_worker || world_happens(500))
+		fprintf(file, "    concurrency: %d\n", (int) world_between(1, 5));
+}
 
 static void
 write_config(int machine, bool is_ring, int64 lease_s)
@@ -40,9 +59,9 @@ write_config(int machine, bool is_ring, int64 lease_s)
 	FILE	   *file;
 	int			fd;
 
-	snprintf(config_paths[machine], sizeof(config_paths[machine]), "/tmp/twtasks-simulate.XXXXXX");
-	fd = mkstemp(config_paths[machine]);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
+	/* A file without a name is gone with the process, however that ends. */
+	fd = memfd_create("twtasks-simulate", 0);
+	file = fd < 0 || fchmod(fd, 0600) != 0 ? NULL : fdopen(fd, "w");
 	if (file == NULL)
 		world_fail("could not write a configuration: %m");
 	fprintf(file, "postgres: \"dbname=simulated\"\nnode: node%d\nbuckets: [default, other]\nqueue: %s\n",
@@ -54,11 +73,15 @@ write_config(int machine, bool is_ring, int64 lease_s)
 	{
 		static const char *const rules[] = {"retry", "error", "fail"};
 
-		fprintf(file, "  - types: [%s]\n    noop: true\n    concurrency: %d\n    timeout: %ds\n    stuck: %s\n    grace: 1s\n"
+		fprintf(file, "  - types: [%s]\n    timeout: %ds\n    stuck: %s\n    grace: 1s\n"
 				"    retry: {delay: 1s, max_delay: 5s, max_tries: 5}\n",
-				model_types[i], (int) world_between(1, 5), (int) world_between(4, 8), rules[i]);
+				model_types[i], (int) world_between(4, 8), rules[i]);
+		write_kind(file, model_types[i]);
 	}
-	fclose(file);
+	if (fflush(file) != 0)
+		world_fail("could not write a configuration: %m");
+	snprintf(config_paths[machine], sizeof(config_paths[machine]), "/proc/self/fd/%d", fd);
+	config_files[machine] = file;
 }
 
 static void
@@ -143,6 +166,8 @@ run(uint64 seed, bool is_told)
 	int64		until_us;
 
 	world_begin(seed, is_told);
+	/* As spawn.c does. */
+	signal(SIGPIPE, SIG_IGN);
 	judge_begin();
 	is_ring = world_happens(650);
 	model_begin(is_ring);
@@ -167,13 +192,14 @@ run(uint64 seed, bool is_told)
 	server_close();
 	world_end();
 	for (int i = 0; i < MACHINES; i++)
-		unlink(config_paths[i]);
+		fclose(config_files[i]);
 }
 
 /* ---- many runs ---- */
 
 static const char *const count_names[REACHED_COUNT] = {
-	"tasks", "runs of handlers", "faults", "tasks taken over", "calls lost", "grabs undone by a crash", "late starts"
+	"tasks", "runs of handlers", "processes of workers", "faults", "tasks taken over", "calls lost",
+	"grabs undone by a crash", "late starts"
 };
 
 /* In a process of its own; adds what it has reached.  False: something was wrong. */

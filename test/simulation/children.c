@@ -1,0 +1,248 @@
+/*-------------------------------------------------------------------------
+ *
+ * children.c
+ *		The processes of workers in the simulation, which take the place of lib/process/spawn.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "faults.h"
+#include "process/spawn.h"
+#include "program.h"
+#include "sim_loop.h"
+#include "world.h"
+
+struct Child
+{
+	dlist_node	node;
+	Process    *process;
+	Program    *program;		/* NULL: it has ended */
+	LoopFn		exited;
+	void	   *arg;
+	Event	   *end;			/* when it ends, or is gone with all below it */
+	int64		end_us;
+	int			status;			/* -1: a signal has ended it */
+	int			pid;
+	int			fds[3];			/* its ends of the pipes */
+};
+
+static int	last_pid;
+
+void
+children_look(const Process *process)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, (dlist_head *) &process->children)
+	{
+		Child	   *child = dlist_container(Child, node, iter.cur);
+
+		if (child->program != NULL)
+			program_look(child->program);
+	}
+}
+
+/* ---- ends ---- */
+
+static void
+set_end(Child *child, int64 us, EventFn fn)
+{
+	if (child->end != NULL)
+		world_cancel(child->end);
+	child->end = world_after(us, fn, child);
+	child->end_us = world_now_us() + us;
+}
+
+static void
+tell_end(void *arg)
+{
+	Child	   *child = arg;
+
+	child->end = NULL;
+	sim_loop_call(child->process->loop, child->exited, child->arg);
+}
+
+static void
+end_program(Child *child)
+{
+	program_free(child->program);
+	child->program = NULL;
+	for (int i = 0; i < (int) lengthof(child->fds); i++)
+		close(child->fds[i]);
+	sim_loop_look(child->process->loop);
+}
+
+static void
+on_end(void *arg)
+{
+	Child	   *child = arg;
+
+	child->end = NULL;
+	world_tell("worker %d of %s ends", child->pid, child->process->name);
+	end_program(child);
+	set_end(child, world_between(0, world_happens(50) ? MS_TO_US(300) : 500), tell_end);
+}
+
+/* An earlier end stays. */
+static void
+end_in(Child *child, int64 us, int status)
+{
+	if (child->program == NULL || (child->end != NULL && child->end_us <= world_now_us() + us))
+		return;
+	child->status = status;
+	set_end(child, us, on_end);
+}
+
+static void
+on_exit_wanted(void *arg, int status)
+{
+	end_in(arg, 0, status);
+}
+
+void
+spawn_stop(Child *child, int64 grace_us)
+{
+	end_in(child, world_happens(800) ? Min(world_between(0, MS_TO_US(20)), grace_us) : world_between(0, grace_us), -1);
+}
+
+void
+spawn_kill(Child *child)
+{
+	end_in(child, world_between(0, 500), -1);
+}
+
+void
+spawn_wait(const Child *child, int timeout_ms)
+{
+	if (child->program != NULL)
+		end_program(unconstify(Child *, child));
+}
+
+/* ---- starts ---- */
+
+static void
+make_pipe(SpawnPipe *ours, int *its, int our_end)
+{
+	int			fds[2];
+
+	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) != 0)
+		world_fail("could not make a pipe: %m");
+	ours->fd = fds[our_end];
+	ours->io = NULL;
+	*its = fds[1 - our_end];
+}
+
+static bool
+cannot_start(SpawnFailure *failure)
+{
+	if (!faults_last() || !world_happens(30))
+		return false;
+	failure->is_temporary = world_happens(500);
+	failure->is_unfit = !failure->is_temporary;
+	failure->message = pstrdup("simulated");
+	return true;
+}
+
+Child *
+spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes, SpawnFailure *failure)
+{
+	Child	   *child;
+
+	if (cannot_start(failure))
+		return NULL;
+	child = palloc0(sizeof(Child));
+	child->process = sim_loop_process(loop);
+	child->exited = request->exited;
+	child->arg = request->arg;
+	child->pid = ++last_pid;
+	make_pipe(&pipes->in, &child->fds[0], 1);
+	make_pipe(&pipes->out, &child->fds[1], 0);
+	make_pipe(&pipes->err, &child->fds[2], 0);
+	child->program = program_new(child->process, child->fds[0], child->fds[1],
+								 request->argv[1] != NULL);
+	program_on_exit(child->program, on_exit_wanted, child);
+	dlist_push_tail(&child->process->children, &child->node);
+	world_count(REACHED_WORKERS);
+	world_tell("%s starts worker %d for %s", child->process->name, child->pid, request->argv[0]);
+	return child;
+}
+
+void
+spawn_free(Child *child)
+{
+	if (child->end != NULL)
+		world_cancel(child->end);
+	if (child->program != NULL)
+		end_program(child);
+	sim_loop_forget(child->process->loop, child->arg);
+	dlist_delete(&child->node);
+	pfree(child);
+}
+
+/* ---- the rest of spawn.h ---- */
+
+bool
+spawn_note_exit(pid_t pid)
+{
+	return false;
+}
+
+bool
+spawn_has_ended(Child *child)
+{
+	return child->program == NULL;
+}
+
+int
+spawn_exit_status(const Child *child)
+{
+	return child->program == NULL ? child->status : -1;
+}
+
+bool
+spawn_never_ran(const Child *child, SpawnFailure *failure)
+{
+	return false;
+}
+
+void
+spawn_describe_exit(const Child *child, StringInfo out)
+{
+	appendStringInfo(out, "exited with status %d", child->status);
+}
+
+int
+spawn_pid(Child *child)
+{
+	return child->pid;
+}
+
+bool
+spawn_can_execute(const char *name)
+{
+	return true;
+}
+
+void
+spawn_pipe_watch(SpawnPipe *pipe, Loop *loop, int want, LoopIoFn fn, void *arg)
+{
+	if (pipe->io == NULL)
+		pipe->io = loop_io_new(loop, pipe->fd, fn, arg);
+	loop_io_want(pipe->io, want);
+}
+
+void
+spawn_pipe_close(SpawnPipe *pipe)
+{
+	if (pipe->io != NULL)
+		loop_io_free(pipe->io);
+	pipe->io = NULL;
+	if (pipe->fd >= 0)
+		close(pipe->fd);
+	pipe->fd = -1;
+}
