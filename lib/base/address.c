@@ -57,7 +57,8 @@ address_split(const char *text, Address *address)
 	}
 	else if (memchr(text, ':', len) != NULL)
 		return false;
-	if (*end != '\0' || port < 1 || port > 65535 || len == 0 || len >= sizeof(address->host))
+	if (memchr(text, '[', len) != NULL || memchr(text, ']', len) != NULL ||
+		*end != '\0' || port < 1 || port > 65535 || len == 0 || len >= sizeof(address->host))
 		return false;
 	memcpy(address->host, text, len);
 	address->host[len] = '\0';

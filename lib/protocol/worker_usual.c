@@ -10,6 +10,7 @@
 #include <ctype.h>
 
 #include "base/json_member.h"
+#include "base/text.h"
 #include "protocol/worker_usual.h"
 
 /*
@@ -32,7 +33,10 @@ skip(const char **p, const char *text)
 	return true;
 }
 
-/* Copies a string between two quotes, if it has no escapes. */
+/*
+ * Copies a string between two quotes, if it has no escapes.  Bytes that may be no text
+ * are for jansson.
+ */
 static bool
 take_string(const char **p, char *value, size_t size)
 {
@@ -46,7 +50,7 @@ take_string(const char **p, char *value, size_t size)
 	memcpy(value, *p + 1, len);
 	value[len] = '\0';
 	*p += len + 2;
-	return true;
+	return text_is_printable(value);
 }
 
 static bool

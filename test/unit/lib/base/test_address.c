@@ -52,12 +52,29 @@ test_no_addresses(void **state)
 			fail_msg("taken: \"%s\"", wrong[i]);
 }
 
+/* The host may be a name, and has no brackets in it. */
+static void
+test_split(void **state)
+{
+	static const char *const wrong[] = {"[[::1]]:80", "[[]:80", "a]:80", "a[:80", "[a]b:80"};
+	Address		address;
+
+	assert_true(address_split("[::1]:80", &address));
+	assert_string_equal(address.host, "::1");
+	assert_true(address_split("zk1.example.org:2181", &address));
+	assert_string_equal(address.host, "zk1.example.org");
+	for (int i = 0; i < (int) lengthof(wrong); i++)
+		if (address_split(wrong[i], &address))
+			fail_msg("taken: \"%s\"", wrong[i]);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_no_addresses),
+		cmocka_unit_test(test_split),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -378,6 +378,18 @@ test_decode_add(void **state)
 				  "member \"add\" goes with the results done and delete only");
 }
 
+/* In each form of a reply an id is text. */
+static void
+test_bytes_in_id(void **state)
+{
+	WorkerReply reply = decode("{\"id\":\"a\xff\",\"version\":3,\"result\":\"done\"}");
+
+	assert_string_equal(reply.one.id, "a\xef\xbf\xbd");
+	worker_protocol_clear(&reply);
+	assert_refused("{\"id\":\"a\001\",\"version\":3,\"result\":\"done\"}", "reply is not JSON: syntax error");
+	assert_refused("{\"id\":\"a\001\",\"version\":3,\"started\":true}", "reply is not JSON: syntax error");
+}
+
 /* A raw NUL is not JSON, and the texts that we keep would end there. */
 static void
 test_raw_nul(void **state)
@@ -576,6 +588,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bytes_in_id),
 		cmocka_unit_test(test_raw_nul),
 		cmocka_unit_test(test_encode),
 		cmocka_unit_test(test_encode_payload),
