@@ -152,7 +152,11 @@ asan: ## unit tests with the address and undefined-behaviour sanitizers
 valgrind: ## unit tests under valgrind
 	@scripts/unit valgrind
 
-.PHONY: simulate simulate-mutants
+.PHONY: simulate simulate-mutants fuzz
+fuzz: ## parsers with random bytes: MINUTES=10 in all, or of some targets, TARGET="json cron"
+	@scripts/setup check
+	@scripts/fuzz $(or $(MINUTES),10) $(TARGET)
+
 simulate: ## sidecars on a simulated server: SEEDS=1000 FROM=1 of random faults, or SEED=1 with its history
 	@scripts/simulate $(if $(SEED),--tell $(SEED),$(SEEDS) $(FROM))
 
@@ -275,6 +279,7 @@ clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s -C test/unit clean
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
 	@$(MAKE) --no-print-directory -s -C test/simulation clean
+	@$(MAKE) --no-print-directory -s -C test/fuzz clean
 	@rm -rf check-output $(TOLD_FILE)
 
 help: ## prints this
