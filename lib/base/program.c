@@ -73,6 +73,9 @@ open_standard_files(void)
 void
 program_begin(void)
 {
+	const struct rlimit no_core = {0, 0};
+
+	(void) setrlimit(RLIMIT_CORE, &no_core);
 	open_standard_files();
 	json_set_alloc_funcs(pg_malloc, free);
 	event_set_mem_functions(pg_malloc, pg_realloc, free);
@@ -88,9 +91,6 @@ program_out_of_memory(const char *subject)
 void
 program_prepare(void)
 {
-	const struct rlimit no_core = {0, 0};
-
-	(void) setrlimit(RLIMIT_CORE, &no_core);
 	signal(SIGPIPE, SIG_IGN);
 	if (program_gets_orphans())
 		signal(SIGCHLD, SIG_IGN);

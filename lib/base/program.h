@@ -40,7 +40,8 @@ extern bool program_read_arguments(int argc, char **argv, const char *usage,
 /*
  * Call it first.  Opens closed standard descriptors: otherwise the first file
  * that the program opens would become its stderr and receive the log.  Lets
- * libraries end the process when memory is out, as palloc() does.
+ * libraries end the process when memory is out, as palloc() does.  Prevents core files,
+ * since memory may hold secrets.
  */
 extern void program_begin(void);
 
@@ -48,8 +49,8 @@ extern void program_begin(void);
 extern void program_out_of_memory(const char *subject) __attribute__((noreturn));
 
 /*
- * Prevents core files, since memory may hold secrets, and death by SIGPIPE.  Lets
- * the kernel reap orphans, for programs without children.
+ * Prevents death by SIGPIPE.  Lets the kernel reap orphans, for programs without
+ * children.
  */
 extern void program_prepare(void);
 

@@ -4,6 +4,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Ctl;
@@ -116,9 +117,16 @@ $session->query('ROLLBACK');
 $ctl->ends(0, \@race, 'and changed later');
 
 $node->add_many('LATE', 3, 3);
-my ($status, $said) = $ctl->run_between([ 'hold', '--type', 'LATE', @$reason ], sub { $node->add_many('LATE', 2, 2) });
+my $limits;
+my ($status, $said) = $ctl->run_between(
+	[ 'hold', '--type', 'LATE', @$reason ],
+	sub {
+		$limits = slurp_file("/proc/$_[0]/limits");
+		$node->add_many('LATE', 2, 2);
+	});
 
 is($status, 0, 'a change while others add tasks');
+like($limits, qr/^Max core file size +0 +0 /m, 'a crash of twtasksctl writes no memory to a file');
 like($said, qr/would hold 3 tasks.*\n?3 changed/s, 'it changes the tasks that it showed');
 is($node->tasks("type = 'LATE' AND status = 'SUBMITTED'"), 2, 'and no task that came later');
 

@@ -42,7 +42,8 @@ sub run
 	return ($? >> 8, $out, $err, $? & 127);
 }
 
-# The same, and does something when the program asks a question, before the yes.
+# The same, and does something when the program asks a question, before the yes.  It gets the
+# process id.
 sub run_between
 {
 	my ($self, $arguments, $between) = @_;
@@ -53,7 +54,7 @@ sub run_between
 
 	local $SIG{PIPE} = sub { die "the program ended before its answer\n" };
 	$run->pump until $out =~ /\[y\/N\]/;
-	$between->();
+	$between->($run->{KIDS}[0]{PID});
 	$in .= "y\n";
 	$run->finish;
 	return ($? >> 8, $out, $err);
