@@ -30,12 +30,12 @@ sub make_authority
 	return;
 }
 
-# A certificate of the authority for a subject such as /CN=robot, at localhost.
+# A certificate of the authority for a subject such as /CN=robot, at localhost or another host.
 sub make_certificate
 {
-	my ($directory, $authority, $name, $subject) = @_;
+	my ($directory, $authority, $name, $subject, $host) = @_;
 
-	openssl('req', @new_key, '-subj', $subject, '-addext', 'subjectAltName=DNS:localhost', '-keyout', "$directory/$name.key", '-out', "$directory/$name.csr");
+	openssl('req', @new_key, '-subj', $subject, '-addext', 'subjectAltName=DNS:' . ($host // 'localhost'), '-keyout', "$directory/$name.key", '-out', "$directory/$name.csr");
 	openssl('x509', '-req', '-in', "$directory/$name.csr", '-copy_extensions', 'copy', '-days', 2, '-CAcreateserial',
 		'-CA', "$directory/$authority.crt", '-CAkey', "$directory/$authority.key", '-out', "$directory/$name.crt");
 	chmod oct 600, "$directory/$name.key";
