@@ -132,8 +132,8 @@ show_task(const Ctl *ctl, const PGresult *task, const char *action)
 	char	   *type = show_text(task, 0, "type");
 	char	   *error = show_text(task, 0, "error");
 
-	fprintf(people(ctl), "would %s %s of type %s: %s since %.19s, version %s%s%s. ", action, show_value(task, 0, "id"), type,
-			show_value(task, 0, "status"), show_value(task, 0, "state_time"), show_value(task, 0, "version"),
+	fprintf(people(ctl), "would %s %s of type %s: %s since %.19s, version %s%s%s. ", action, show_word(task, 0, "id"), type,
+			show_word(task, 0, "status"), show_word(task, 0, "state_time"), show_word(task, 0, "version"),
 			*error ? ": " : "", error);
 	pfree(type);
 	pfree(error);
@@ -167,7 +167,7 @@ change_one(const Ctl *ctl, const char *action)
 	}
 	session_need(ctl->session, "twtasks_operator");
 	rows = session_ask(ctl->session, single_sql(action), 5, values);
-	result = show_value(rows, 0, "result");
+	result = show_word(rows, 0, "result");
 	show_record(ctl, rows);
 	return result != NULL && is_as_wanted(result) ? CTL_DONE : CTL_REFUSED;
 }
@@ -189,7 +189,7 @@ total(const PGresult *preview)
 	int64		tasks = 0;
 
 	for (int row = 0; row < PQntuples(preview); row++)
-		tasks += number(show_value(preview, row, "tasks"));
+		tasks += number(show_word(preview, row, "tasks"));
 	return tasks;
 }
 
@@ -205,8 +205,8 @@ print_preview(const Change *change, const PGresult *preview)
 	{
 		char	   *type = show_text(preview, row, "type");
 
-		fprintf(out, "%s %s in %s %s", row ? "," : ":", type, show_value(preview, row, "status"),
-				show_value(preview, row, "tasks"));
+		fprintf(out, "%s %s in %s %s", row ? "," : ":", type, show_word(preview, row, "status"),
+				show_word(preview, row, "tasks"));
 		pfree(type);
 	}
 	fputs(". ", out);
@@ -217,7 +217,7 @@ add_outcomes(Change *change, const PGresult *rows)
 {
 	for (int row = 0; row < PQntuples(rows); row++)
 	{
-		const char *result = show_value(rows, row, "result");
+		const char *result = show_word(rows, row, "result");
 		int			n = 0;
 
 		while (n < change->noutcomes && strcmp(change->outcomes[n].result, result) != 0)
@@ -226,7 +226,7 @@ add_outcomes(Change *change, const PGresult *rows)
 			continue;
 		change->noutcomes = Max(change->noutcomes, n + 1);
 		strlcpy(change->outcomes[n].result, result, sizeof(change->outcomes[n].result));
-		change->outcomes[n].tasks += number(show_value(rows, row, "tasks"));
+		change->outcomes[n].tasks += number(show_word(rows, row, "tasks"));
 	}
 }
 
@@ -250,7 +250,7 @@ note_progress(Change *change, int64 tasks)
 static void
 change_group(Change *change, const PGresult *preview, int row)
 {
-	int64		tasks = number(show_value(preview, row, "tasks"));
+	int64		tasks = number(show_word(preview, row, "tasks"));
 	char		from[24];
 	char		until[24];
 

@@ -7,8 +7,10 @@
  */
 #include "base/port.h"
 
+#include "base/text.h"
 #include "tools/completion.h"
 #include "tools/ctl.h"
+#include "tools/ctl_show.h"
 #include "tools/verb.h"
 
 /* A reader who types does not wait long. */
@@ -49,6 +51,17 @@ offer_options(const VerbOption *options, const char *text)
 	}
 }
 
+/* A name of users may have characters that a terminal obeys. */
+static void
+offer_name(const char *name, const char *text)
+{
+	char	   *safe = text_quote_line(name, strlen(name), SIZE_MAX);
+
+	if (strcmp(safe, name) == 0)
+		offer(name, text);
+	pfree(safe);
+}
+
 static void
 offer_source(const CtlArguments *arguments, const char *argument, const char *text)
 {
@@ -71,7 +84,7 @@ offer_source(const CtlArguments *arguments, const char *argument, const char *te
 	session = session_open(&options);
 	rows = session_ask(session, source->sql, 0, NULL);
 	for (int row = 0; row < PQntuples(rows); row++)
-		offer(PQgetvalue(rows, row, 0), text);
+		offer_name(show_first(rows, row), text);
 	PQclear(rows);
 	session_close(session);
 }

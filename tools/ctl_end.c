@@ -9,8 +9,24 @@
 
 #include <errno.h>
 
+#include "base/text.h"
 #include "common/string.h"
 #include "tools/ctl_end.h"
+
+/* The words may be a server's own, so nothing but their line ends reaches the terminal. */
+static void
+print_lines(char *text)
+{
+	char	   *line;
+
+	while ((line = strsep(&text, "\n")) != NULL)
+	{
+		char	   *safe = text_quote_line(line, strlen(line), SIZE_MAX);
+
+		fprintf(stderr, "%s\n", safe);
+		pfree(safe);
+	}
+}
 
 void
 ctl_fail(CtlStatus status, const char *fmt,...)
@@ -23,6 +39,7 @@ ctl_fail(CtlStatus status, const char *fmt,...)
 	va_end(args);
 	fflush(stdout);
 	(void) pg_strip_crlf(text); /* messages of libpq end in a line end */
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	print_lines(text);
 	exit(status);
 }

@@ -35,6 +35,20 @@ is_number(Oid type)
 		type == FLOAT4OID || type == FLOAT8OID || type == NUMERICOID;
 }
 
+/* Neither NaN and Infinity nor what a server of others sends as a number or as JSON. */
+static bool
+is_json(Oid type, const char *text)
+{
+	if (is_number(type))
+		return text[strspn(text, "0123456789+-.eE")] == '\0';
+	if (type != JSONOID && type != JSONBOID)
+		return false;
+	for (; *text; text++)
+		if (((unsigned char) *text < ' ' && strchr("\t\n\r", *text) == NULL) || *text == 0x7f)
+			return false;
+	return true;
+}
+
 void
 show_json_value(StringInfo out, const PGresult *rows, int row, int column)
 {
@@ -45,7 +59,7 @@ show_json_value(StringInfo out, const PGresult *rows, int row, int column)
 		appendStringInfoString(out, "null");
 	else if (type == BOOLOID)
 		appendStringInfoString(out, *text == 't' ? "true" : "false");
-	else if (type == JSONOID || type == JSONBOID || (is_number(type) && strpbrk(text, "Ny") == NULL))
+	else if (is_json(type, text))
 		appendStringInfoString(out, text);
 	else
 		show_json_text(out, text);
@@ -91,6 +105,20 @@ show_value(const PGresult *rows, int row, const char *column)
 	int			n = PQfnumber(rows, column);
 
 	return n < 0 || PQgetisnull(rows, row, n) ? NULL : PQgetvalue(rows, row, n);
+}
+
+const char *
+show_word(const PGresult *rows, int row, const char *column)
+{
+	const char *text = show_value(rows, row, column);
+
+	return text == NULL ? "" : text_is_printable(text) ? text : "?";
+}
+
+const char *
+show_first(const PGresult *rows, int row)
+{
+	return row < PQntuples(rows) && PQnfields(rows) > 0 ? PQgetvalue(rows, row, 0) : "";
 }
 
 char *
@@ -199,19 +227,28 @@ show_rows(const Ctl *ctl, const PGresult *rows)
 	show_document(&out);
 }
 
+/* Names are words of ours, unless the server is another than we believe. */
+static const char *
+name_of(const PGresult *rows, int column)
+{
+	const char *name = PQfname(rows, column);
+
+	return text_is_printable(name) ? name : "?";
+}
+
 static void
 print_record(const PGresult *rows)
 {
 	int			width = 0;
 
 	for (int column = 0; column < PQnfields(rows); column++)
-		width = Max(width, (int) strlen(PQfname(rows, column)));
+		width = Max(width, (int) strlen(name_of(rows, column)));
 	for (int column = 0; column < PQnfields(rows); column++)
 		if (!PQgetisnull(rows, 0, column))
 		{
 			char	   *text = cell(rows, 0, column);
 
-			printf("%-*s  %s\n", width, PQfname(rows, column), text);
+			printf("%-*s  %s\n", width, name_of(rows, column), text);
 			pfree(text);
 		}
 }

@@ -31,6 +31,12 @@ extern void show_json_text(StringInfo out, const char *text);
 /* The value in the column of this name, as the server wrote it; NULL: it is null. */
 extern const char *show_value(const PGresult *rows, int row, const char *column);
 
+/* The same of a column that is neither null nor free text: "" or "?" if a server says so. */
+extern const char *show_word(const PGresult *rows, int row, const char *column);
+
+/* The same in the first column, whose name nobody knows, and which is free text; "" if there is none. */
+extern const char *show_first(const PGresult *rows, int row);
+
 /* The same, safe to print; "" if it is null (palloc'd). */
 extern char *show_text(const PGresult *rows, int row, const char *column);
 

@@ -76,7 +76,7 @@ tell_rows(Visit *visit, const Check *check, const PGresult *rows)
 	{
 		char	   *sentence = show_text(rows, row, "sentence");
 		char	   *command = show_text(rows, row, "command");
-		const char *const texts[4] = {check->name, show_value(rows, row, "finding"), sentence, command};
+		const char *const texts[4] = {check->name, show_word(rows, row, "finding"), sentence, command};
 
 		tell(visit, texts);
 		pfree(sentence);

@@ -45,7 +45,7 @@ static const char *const task_params[] = {"ID", "key", NULL};
 static const char *
 plural(const PGresult *rows, int row, const char *column, const char *one, const char *many)
 {
-	return strcmp(show_value(rows, row, column), "1") == 0 ? one : many;
+	return strcmp(show_word(rows, row, column), "1") == 0 ? one : many;
 }
 
 /* ---- list ---- */
@@ -58,7 +58,7 @@ print_page(const PGresult *rows, int last)
 	show_table(rows, last, LIST_COLUMNS);
 	if (cursor != NULL)
 		printf("looked at %s task%s, back to %.19s; go on with --after %s\n",
-			   show_value(rows, last, "looked_at"), plural(rows, last, "looked_at", "", "s"), show_value(rows, last, "looked_back_to"), cursor);
+			   show_word(rows, last, "looked_at"), plural(rows, last, "looked_at", "", "s"), show_word(rows, last, "looked_back_to"), show_word(rows, last, "cursor"));
 }
 
 static void
@@ -84,6 +84,8 @@ list_run(Ctl *ctl)
 {
 	PGresult   *rows = ctl_ask(ctl, list_sql, list_params);
 
+	if (PQntuples(rows) == 0 || PQnfields(rows) < LIST_COLUMNS)
+		ctl_fail(CTL_NO_DATABASE, "the server's answer lacks rows or columns");
 	if (ctl->is_json)
 		print_page_json(rows, PQntuples(rows) - 1);
 	else
@@ -118,7 +120,7 @@ why_run(Ctl *ctl)
 
 	ctl_need_task(ctl);
 	rows = ctl_ask(ctl, why_sql, task_params);
-	if (strcmp(show_value(rows, 0, "reason"), "no such task") == 0)
+	if (strcmp(show_word(rows, 0, "reason"), "no such task") == 0)
 		ctl_fail(CTL_REFUSED, "there is no such task");
 	if (ctl->is_json)
 		show_record(ctl, rows);
@@ -142,8 +144,8 @@ why_run(Ctl *ctl)
 static void
 print_decision(const PGresult *rows, int row)
 {
-	const char *id = show_value(rows, row, "id");
-	bool		is_held = strcmp(show_value(rows, row, "status"), "HELD") == 0;
+	const char *id = show_word(rows, row, "id");
+	bool		is_held = strcmp(show_word(rows, row, "status"), "HELD") == 0;
 
 	printf("  if it has happened:      twtasksctl confirm %s --reason '...'\n", id);
 	printf("  if it has not happened:  twtasksctl %s %s --reason '...'\n", is_held ? "release --run-after now" : "resume", id);
@@ -158,10 +160,10 @@ print_unknown(const PGresult *rows, int row)
 	char	   *why = show_text(rows, row, "why");
 	char	   *late = show_text(rows, row, "late_result");
 
-	printf("%s of type %s%s%s: lost at %.19s%s%s: %s\n", show_value(rows, row, "id"), type, *key ? ", key " : "", key,
-		   show_value(rows, row, "lost_at"), *node ? " on node " : "", node, why);
+	printf("%s of type %s%s%s: lost at %.19s%s%s: %s\n", show_word(rows, row, "id"), type, *key ? ", key " : "", key,
+		   show_word(rows, row, "lost_at"), *node ? " on node " : "", node, why);
 	if (*late)
-		printf("  its result came too late, at %.19s: %s\n", show_value(rows, row, "late_at"), late);
+		printf("  its result came too late, at %.19s: %s\n", show_word(rows, row, "late_at"), late);
 	print_decision(rows, row);
 	pfree(type);
 	pfree(key);
@@ -205,8 +207,8 @@ tell(const PGresult *rows, char seen[64])
 {
 	char		now[64];
 
-	snprintf(now, sizeof(now), "%s, version %s, %s %s", show_value(rows, 0, "status"),
-			 show_value(rows, 0, "version"), show_value(rows, 0, "tries"), plural(rows, 0, "tries", "try", "tries"));
+	snprintf(now, sizeof(now), "%s, version %s, %s %s", show_word(rows, 0, "status"),
+			 show_word(rows, 0, "version"), show_word(rows, 0, "tries"), plural(rows, 0, "tries", "try", "tries"));
 	if (strcmp(now, seen) != 0)
 		fprintf(stderr, "%s\n", now);
 	strlcpy(seen, now, 64);
@@ -237,7 +239,7 @@ wait_run(Ctl *ctl)
 	if (most != NULL && !units_parse_duration(most, &us))
 		ctl_fail(CTL_USAGE, "--for needs a duration such as 10min, not \"%s\"", most);
 	end = loop_now_us(NULL) + us;
-	while (rows = look(ctl, seen), !is_over(show_value(rows, 0, "status")))
+	while (rows = look(ctl, seen), !is_over(show_word(rows, 0, "status")))
 	{
 		if (loop_now_us(NULL) >= end)
 			ctl_fail(CTL_REFUSED, "the task is not over after %s", most);
@@ -245,7 +247,7 @@ wait_run(Ctl *ctl)
 		(void) poll(NULL, 0, WAIT_MS);
 	}
 	show_record(ctl, rows);
-	status = strcmp(show_value(rows, 0, "status"), "DONE") == 0 ? CTL_DONE : CTL_REFUSED;
+	status = strcmp(show_word(rows, 0, "status"), "DONE") == 0 ? CTL_DONE : CTL_REFUSED;
 	PQclear(rows);
 	return status;
 }

@@ -63,10 +63,12 @@ int
 export_run(Ctl *ctl)
 {
 	PGresult   *rows;
+	const char *task;
 
 	session_need(ctl->session, "twtasks_viewer, twtasks_payload_viewer");
 	rows = read_requested(ctl, export_sql);
-	puts(show_value(rows, 0, "task"));
+	task = show_value(rows, 0, "task");
+	puts(task != NULL ? task : "null");
 	PQclear(rows);
 	return CTL_DONE;
 }
@@ -98,7 +100,7 @@ import_run(Ctl *ctl)
 	char	   *task;
 	int			status;
 
-	if (strcmp(show_value(rows, 0, "is_on"), "t") != 0)
+	if (strcmp(show_word(rows, 0, "is_on"), "t") != 0)
 		ctl_fail(CTL_REFUSED, "twtasks.testing is off in this database\n"
 				 "hint: a task is imported to be looked at and tried, never into production");
 	PQclear(rows);
@@ -106,7 +108,7 @@ import_run(Ctl *ctl)
 	session_need(ctl->session, "twtasks_producer, twtasks_operator");
 	rows = session_ask(ctl->session, import_sql, 1, (const char *const *) &task);
 	show_record(ctl, rows);
-	status = strcmp(show_value(rows, 0, "result"), "added") == 0 ? CTL_DONE : CTL_REFUSED;
+	status = strcmp(show_word(rows, 0, "result"), "added") == 0 ? CTL_DONE : CTL_REFUSED;
 	PQclear(rows);
 	pfree(task);
 	return status;

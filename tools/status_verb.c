@@ -76,7 +76,7 @@ print_count(const PGresult *summary, const char *label, const char *column)
 	const char *value = show_value(summary, 0, column);
 
 	if (value != NULL)
-		printf("%s %s   ", label, value);
+		printf("%s %s   ", label, show_word(summary, 0, column));
 }
 
 static void
@@ -85,13 +85,13 @@ print_summary(const PGresult *summary)
 	char	   *database = show_text(summary, 0, "database");
 	char	   *environment = show_text(summary, 0, "environment");
 	char	   *leader = show_text(summary, 0, "leader");
-	const char *nodes = show_value(summary, 0, "nodes");
+	const char *nodes = show_word(summary, 0, "nodes");
 
 	printf("%s (%s)   extension %s   %s %s, %s%s   ", database, *environment ? environment : "no environment",
-		   show_value(summary, 0, "extension"), nodes, strcmp(nodes, "1") == 0 ? "node" : "nodes",
+		   show_word(summary, 0, "extension"), nodes, strcmp(nodes, "1") == 0 ? "node" : "nodes",
 		   *leader ? "leader " : "no leader", leader);
 	if (show_value(summary, 0, "counted"))
-		printf("counted %s s ago\n", show_value(summary, 0, "counted_seconds_ago"));
+		printf("counted %s s ago\n", show_word(summary, 0, "counted_seconds_ago"));
 	else
 		puts("never counted");
 	pfree(database);

@@ -109,7 +109,7 @@ change(const Ctl *ctl, const Verb *verb)
 		ctl_fail(CTL_USAGE, "%s needs %s", verb->name, action->params[0]);
 	session_need(ctl->session, "twtasks_operator");
 	rows = ctl_ask(ctl, action->sql, action->params);
-	answer = PQgetvalue(rows, 0, 0);
+	answer = show_first(rows, 0);
 	for (const char *const *refusal = refusals; *refusal; refusal++)
 		if (strcmp(answer, *refusal) == 0)
 			ctl_fail(CTL_REFUSED, "%s \"%s\": there is nothing to change", verb->name, ctl_get(ctl, action->params[0]));

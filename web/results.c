@@ -37,7 +37,7 @@ static const PgStatement finish_task = {"finish_task",
 	"SELECT f.result, f.version, f.status::text FROM twtasks.finish_task("
 	"$1::text::uuid, $2::int8, $3::text, $4::text, GREATEST($5::int8 * interval '1 microsecond', "
 	"timestamptz 'epoch' + $6::int8 * interval '1 microsecond' - twtasks.clock()), "
-"$7::text::jsonb, $8::text::jsonb) f", .before = &limits};
+"$7::text::jsonb, $8::text::jsonb) f", .before = &limits, .answer = "1tit"};
 
 enum
 {

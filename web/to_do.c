@@ -55,12 +55,12 @@ static const PgStatement read_to_do = {"read_to_do",
 	" FROM twtasks.read_to_do($1::text, $2::text) i) j"
 	" WINDOW w AS (ORDER BY j.started, j.identifier ROWS UNBOUNDED PRECEDING)) l"
 	" WHERE l.n = 1 OR (l.n <= 1000 AND l.bytes <= 1048576) ORDER BY l.n",
-.caller_logs = true, .before = &take_role, .extension = "twtasks_kinds"};
+.caller_logs = true, .before = &take_role, .extension = "twtasks_kinds", .answer = "T"};
 
 /* Parameters: the role, and then the name, the identifier or null, and the data. */
 static const PgStatement answer_to_do = {"answer_to_do",
 	"SELECT a.result, a.outcome::text FROM twtasks.answer_to_do($1::text, $2::text, $3::text::jsonb) a",
-.caller_logs = true, .before = &take_role, .extension = "twtasks_kinds"};
+.caller_logs = true, .before = &take_role, .extension = "twtasks_kinds", .answer = "1tt"};
 
 enum
 {

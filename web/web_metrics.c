@@ -33,7 +33,7 @@ struct WebMetrics
 
 /* Parameter: any text. */
 static const PgStatement limits = {"limits", "SELECT $1::pg_catalog.text, " POOL_LIMITS};
-static const PgStatement metrics_text = {"metrics_text", "SELECT twtasks.metrics_text()", .before = &limits};
+static const PgStatement metrics_text = {"metrics_text", "SELECT twtasks.metrics_text()", .before = &limits, .answer = "1t"};
 
 static void
 answer(const WebMetrics *metrics, HttpRequest *request)

@@ -25,7 +25,7 @@ struct WebSilence
 };
 
 static const PgStatement limit = {"limit_silence", "SELECT pg_catalog.set_config('statement_timeout', '10s', false)"};
-static const PgStatement judge_silence = {"judge_silence", "SELECT twtasks.judge_silence()", .is_newer = true};
+static const PgStatement judge_silence = {"judge_silence", "SELECT twtasks.judge_silence()", .is_newer = true, .answer = "1b"};
 
 /* An answer that is lost changes nothing. */
 static void

@@ -39,14 +39,14 @@ struct Notify
 static const PgStatement next_incidents = {"next_incidents",
 	"SELECT (pg_catalog.to_jsonb(n) OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object('database', "
 	"pg_catalog.current_database()))::text "
-"FROM twtasks.next_incidents(ARRAY[$1::text], $2::int4, $3::bool) n", .is_newer = true};
+"FROM twtasks.next_incidents(ARRAY[$1::text], $2::int4, $3::bool) n", .is_newer = true, .answer = "T"};
 
 /* incident, target, state, repeat, status, answer */
 static const PgStatement note_sent = {"note_sent",
 "SELECT twtasks.note_sent($1::int8, $2::text, $3::text, $4::int4, $5::text, $6::text)", .is_newer = true};
 
 /* -> whether no incident is open that wakes somebody */
-static const PgStatement incidents_are_well = {"is_well", "SELECT twtasks_internal.is_well()", .is_newer = true};
+static const PgStatement incidents_are_well = {"is_well", "SELECT twtasks_internal.is_well()", .is_newer = true, .answer = "1b"};
 
 /* The target of a question; freed with its answer. */
 typedef struct Question

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "pg/answer.h"
 #include "pg/attempt.h"
 #include "pg/backoff.h"
 #include "pg/former.h"
@@ -64,7 +65,7 @@ static const PgStatement set_up = {"setup",
 static const PgStatement whose_session = {"",
 	"SELECT pg_catalog.pg_backend_pid(), (SELECT a.backend_start"
 	" FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) a)",
-.caller_logs = true};
+.caller_logs = true, .answer = "1ii"};
 
 /*
  * Takes the search_path of set_up for granted.  The end of a backend would
@@ -420,29 +421,24 @@ is_of_use(const Pg *pg, const Call *call)
 		loop_now_us(pg->loop) - pg->up_us > BACKOFF_MAX_US;
 }
 
-static bool
-has_succeeded(const Call *call)
-{
-	return PQresultStatus(call->result) == PGRES_TUPLES_OK ||
-		PQresultStatus(call->result) == PGRES_COMMAND_OK;
-}
-
-/*
- * An error without a SQLSTATE is libpq's own, such as for want of memory: the
- * server may have committed.
- */
-static bool
-is_of_server(const Call *call)
-{
-	return has_succeeded(call) || pg_sqlstate(call->result)[0] != '\0';
-}
-
 /* The program does without the call until the extension is updated. */
 static bool
 is_of_newer_sql(const Call *call)
 {
 	return call->statement->is_newer && !misfit_is_of_session(call->result) &&
 		strcmp(pg_sqlstate(call->result), "42883") == 0;
+}
+
+/* Returns false after it has dropped a connection whose answer is not what we asked for. */
+static bool
+is_as_promised(Pg *pg, const Call *call)
+{
+	char	   *fault = answer_fault(call->statement, call->result);
+
+	if (fault != NULL)
+		pg_reset(pg, fault);
+	pfree(fault);
+	return fault == NULL;
 }
 
 /* The Sync of the call was answered: its outcome is certain, if we have the answer. */
@@ -454,12 +450,14 @@ settle_call(Pg *pg, const Call *call)
 		go_down(pg, "a commit was not confirmed by a standby");
 		return;
 	}
-	if (!is_of_server(call))
+	if (!pipeline_is_of_server(call))
 	{
 		pg_reset(pg, "an answer could not be read");
 		return;
 	}
-	if (has_succeeded(call))
+	if (pipeline_succeeded(call) && !is_as_promised(pg, call))
+		return;
+	if (pipeline_succeeded(call))
 	{
 		misfit_succeeded(call->statement);
 		silence_answered(&pg->silence, call);
@@ -495,9 +493,12 @@ static void
 read_results(Pg *pg)
 {
 	const Call *call;
+	const char *fault = NULL;
 
-	while (pg->conn != NULL && (call = pipeline_read(&pg->pipeline, pg->conn)) != NULL)
+	while (pg->conn != NULL && (call = pipeline_read(&pg->pipeline, pg->conn, &fault)) != NULL)
 		settle_call(pg, call);
+	if (pg->conn != NULL && fault != NULL)
+		pg_reset(pg, fault);
 }
 
 static void

@@ -229,12 +229,21 @@ take_result(Pipeline *pipeline, Call *call, PGresult *result)
 	keep_result(call, result);
 }
 
+/* libpq gives such a result again and again, until the copy ends. */
+static bool
+begins_copy(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
 /*
  * libpq separates results by a NULL.  A second NULL in a row means that there
  * is nothing more; on a broken connection nothing else ever follows.
  */
 const Call *
-pipeline_read(Pipeline *pipeline, PGconn *conn)
+pipeline_read(Pipeline *pipeline, PGconn *conn, const char **fault)
 {
 	int			nulls = 0;
 
@@ -246,6 +255,12 @@ pipeline_read(Pipeline *pipeline, PGconn *conn)
 		nulls = result == NULL ? nulls + 1 : 0;
 		if (result == NULL)
 			continue;
+		if (begins_copy(result))
+		{
+			PQclear(result);
+			*fault = "the server began a COPY that nobody asked for";
+			return NULL;
+		}
 		if (call != NULL && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
 		{
 			take_result(pipeline, call, result);
@@ -256,6 +271,19 @@ pipeline_read(Pipeline *pipeline, PGconn *conn)
 			return call;
 	}
 	return NULL;
+}
+
+bool
+pipeline_succeeded(const Call *call)
+{
+	return PQresultStatus(call->result) == PGRES_TUPLES_OK ||
+		PQresultStatus(call->result) == PGRES_COMMAND_OK;
+}
+
+bool
+pipeline_is_of_server(const Call *call)
+{
+	return pipeline_succeeded(call) || pg_sqlstate(call->result)[0] != '\0';
 }
 
 /*

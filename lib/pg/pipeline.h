@@ -76,9 +76,19 @@ extern bool pipeline_is_sent(PGconn *conn);
 
 /*
  * Reads up to the next answer to a Sync, and returns its call; pipeline_end()
- * must follow.  Returns NULL if no further answer has arrived.
+ * must follow.  Returns NULL if no further answer has arrived, or if *fault says that
+ * the connection is of no use any more.
  */
-extern const Call *pipeline_read(Pipeline *pipeline, PGconn *conn);
+extern const Call *pipeline_read(Pipeline *pipeline, PGconn *conn, const char **fault);
+
+/* Whether the call that pipeline_read() returned succeeded. */
+extern bool pipeline_succeeded(const Call *call);
+
+/*
+ * Whether the server answered it.  An error without a SQLSTATE is libpq's own, such as
+ * for want of memory: the server may have committed.
+ */
+extern bool pipeline_is_of_server(const Call *call);
 
 /* Calls back with the outcome of the oldest call, and frees it. */
 extern void pipeline_end(Pipeline *pipeline, PgOutcome outcome);

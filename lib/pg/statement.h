@@ -26,6 +26,8 @@ typedef struct PgStatement
 	bool		takes_text;
 
 	const char *extension;		/* it needs more than twtasks; NULL: no */
+	const char *answer;			/* the columns of its rows, see answer.h;
+								 * NULL: nobody reads them */
 
 	/*
 	 * Runs before this one, in the same transaction, and takes the first

@@ -396,7 +396,10 @@ add_route(Api *api, Served *served, const ApiRoute *route, Http *http)
 	served->alone = make_statement(route->alone);
 	served->statement.extension = route->extension;
 	if (route->is_stream)
+	{
 		api->watching = served;
+		served->statement.answer = API_STREAM_ANSWER;
+	}
 	served->http = (HttpRoute)
 	{
 		.method = route->method, .path = api_route_pattern(route), .serve = serve, .judge = judge

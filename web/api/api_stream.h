@@ -50,6 +50,9 @@
  */
 #define API_STREAMS_OF_ONE 8
 
+/* The columns of a look; see pg/answer.h. */
+#define API_STREAM_ANSWER "TTT"
+
 typedef struct ApiStreams ApiStreams;
 
 /*

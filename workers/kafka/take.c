@@ -28,22 +28,22 @@
 static const PgStatement call_place = {"take_place",
 	"SELECT p.next_offset, p.problem FROM twtasks.place_partition($1::text, $2::text, $3::int4,"
 	" partitions => $4::int4, start => $5::int8, first => $6::int8, topic_id => $7::text) p",
-.caller_logs = true};
+.caller_logs = true, .answer = "1it"};
 
 static const PgStatement call_stop = {"take_stop",
 	"SELECT twtasks.stop_partition($1::text, $2::text, $3::int4, from_offset => $4::int8,"
 	" first => $5::int8, problem => $6::text)",
-.caller_logs = true};
+.caller_logs = true, .answer = "1t"};
 
 static const PgStatement call_none = {"take_none",
 	"SELECT twtasks.take_messages($1::text, $2::text, $3::int4, $4::int8, $5::int8, '{}'::twtasks.new_task[])",
-.caller_logs = true};
+.caller_logs = true, .answer = "1i"};
 
 static const PgStatement call_run = {"take_run",
 	"SELECT twtasks.take_messages(listener => $1::text, topic => $2::text, partition => $3::int4,"
 	" from_offset => $4::int8, to_offset => $5::int8,"
 	" messages => " MESSAGES "," RULE ")",
-.caller_logs = true};
+.caller_logs = true, .answer = "1i"};
 
 /*
  * A rule that is not valid fails here too, so its error is not taken for one of the
@@ -55,7 +55,7 @@ static const PgStatement call_corrupted = {"take_corrupted",
 	" WHERE twtasks.take_messages(listener => $1::text, topic => $2::text, partition => $3::int4,"
 	" from_offset => $4::int8, to_offset => $4::int8, messages => '{}'::twtasks.message[]," RULE ")"
 	" <= $5::int8",
-.caller_logs = true};
+.caller_logs = true, .answer = "i"};
 
 /* The set-up of each session has let calls wait for a lock without an end. */
 static const PgStatement call_set_lock_timeout = {"set_lock_timeout",
