@@ -152,7 +152,7 @@ asan: ## unit tests with the address and undefined-behaviour sanitizers
 valgrind: ## unit tests under valgrind
 	@scripts/unit valgrind
 
-.PHONY: simulate simulate-mutants fuzz
+.PHONY: simulate simulate-mutants simulate-conformance fuzz
 fuzz: ## parsers with random bytes: MINUTES=10 in all, or of some targets, TARGET="json cron"
 	@scripts/setup check
 	@scripts/fuzz $(or $(MINUTES),10) $(TARGET)
@@ -162,6 +162,9 @@ simulate: ## sidecars on a simulated server: SEEDS=1000 FROM=1 of random faults,
 
 simulate-mutants: ## how many seeds of the simulation it takes to find each planted fault
 	@scripts/simulate-mutants $(SEEDS)
+
+simulate-conformance: install ## the simulation's model beside the extension: SEEDS=1000 random histories; MUTANTS=1 plants faults in the model
+	@scripts/simulate-conformance $(if $(MUTANTS),--mutants) $(SEEDS)
 
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands
 	@scripts/campaign-limits $(CRASHES)
@@ -280,6 +283,7 @@ clean: ## removes what was built
 	@$(MAKE) --no-print-directory -s -C test/campaign clean
 	@$(MAKE) --no-print-directory -s -C test/simulation clean
 	@$(MAKE) --no-print-directory -s -C test/fuzz clean
+	@$(MAKE) --no-print-directory -s -C test/simulation/conformance clean
 	@rm -rf check-output $(TOLD_FILE)
 
 help: ## prints this

@@ -196,7 +196,7 @@ static void
 notify(const Row *row, int64 due_us)
 {
 	char		payload[TRIGGER_TEXT_MAX + 64];
-	Trigger		trigger = {.version = row->version, .due_us = Max(due_us, 0), .size = 10, .priority = row->priority};
+	Trigger		trigger = {.version = row->version, .due_us = Max(due_us, 0), .size = MODEL_SIZE, .priority = row->priority};
 	int			len = snprintf(payload, sizeof(payload), "%s\n", model_buckets[row->bucket]);
 
 	memcpy(trigger.id, row->id, sizeof(row->id));
@@ -267,7 +267,7 @@ add_trigger(Columns *columns, const Row *row)
 	add_figure(columns, TRIGGERS_VERSION, row->version);
 	add_element(&columns->elements[TRIGGERS_TYPE], model_types[row->type], strlen(model_types[row->type]));
 	add_figure(columns, TRIGGERS_PRIORITY, row->priority);
-	add_figure(columns, TRIGGERS_SIZE, 10);
+	add_figure(columns, TRIGGERS_SIZE, MODEL_SIZE);
 	add_figure(columns, TRIGGERS_BUCKET, row->bucket + 1);
 }
 
@@ -535,52 +535,86 @@ model_add_task(void)
 	row->queued = !world_happens(200);
 	row->status = row->queued ? ROW_SUBMITTED : ROW_WAITING;
 	row->next_us = model_clock_us() + world_between(0, SECONDS_TO_US(20));
+	row->runnable_us = model_clock_us();
 	world_count(REACHED_TASKS);
 	tables_commit(true);
 	tables_trigger(row, row->queued ? -1 : row->next_us);
 }
 
+/* Tasks that nobody runs end at once; the sidecar of another task is asked. */
 void
-model_cancel_any(void)
+model_cancel(int number)
 {
-	Row		   *row;
+	Row		   *row = &model.rows[number];
 
-	if (model.nrows == 0)
-		return;
-	row = &model.rows[world_between(0, model.nrows - 1)];
 	if (row->status >= ROW_ERROR)
 		return;
 	world_tell("a person wants to cancel task %d v" INT64_FORMAT, row->number, row->version);
-	row->cancel = row->version;
+	if (row->status != ROW_PROCESSING || !row->queued || !nodes_live(row->incarnation))
+		tables_move(row, ROW_CANCELLED, 0, 0);
+	else
+	{
+		row->cancel = row->version;
+		server_notify(CHANNEL_CANCELS, "");
+	}
 	tables_commit(true);
-	server_notify(CHANNEL_CANCELS, "");
+}
+
+void
+model_cancel_any(void)
+{
+	if (model.nrows > 0)
+		model_cancel((int) world_between(0, model.nrows - 1));
+}
+
+void
+model_resume(int number)
+{
+	Row		   *row = &model.rows[number];
+
+	if (row->status != ROW_ERROR)
+		return;
+	tables_move(row, ROW_WAITING, row->incarnation, row->token);
+	row->tries = 0;
+	row->next_us = model_clock_us();
+	tables_commit(true);
+	tables_trigger(row, row->next_us);
 }
 
 void
 model_resume_errors(void)
 {
 	for (int i = 0; i < model.nrows; i++)
-	{
-		Row		   *row = &model.rows[i];
+		if (model.rows[i].status == ROW_ERROR && world_happens(500))
+			model_resume(i);
+}
 
-		if (row->status != ROW_ERROR || !world_happens(500))
-			continue;
-		tables_move(row, ROW_SUBMITTED, 0, 0);
-		row->queued = true;
-		row->tries = 0;
-		tables_commit(true);
-		tables_trigger(row, -1);
-	}
+static void
+toggle(bool *pause)
+{
+	*pause = !*pause;
+	server_notify(CHANNEL_CONFIG, "");
+}
+
+void
+model_pause_type(int type)
+{
+	toggle(&model.pauses_type[type]);
+}
+
+void
+model_pause_bucket(int bucket)
+{
+	toggle(&model.pauses_bucket[bucket]);
 }
 
 void
 model_pause_any(void)
 {
-	bool	   *pause = world_happens(700) ? &model.pauses_type[world_between(0, MODEL_TYPES - 1)] :
-		&model.pauses_bucket[world_between(0, MODEL_BUCKETS - 1)];
-
-	*pause = !*pause;
-	server_notify(CHANNEL_CONFIG, "");
+	if (world_happens(700))
+		model_pause_type((int) world_between(0, MODEL_TYPES - 1));
+	else
+		model_pause_bucket((int) world_between(0, MODEL_BUCKETS - 1));
 }
 
 void

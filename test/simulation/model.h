@@ -17,6 +17,7 @@
 #define MODEL_TASKS 400
 #define MODEL_TYPES 3
 #define MODEL_BUCKETS 2
+#define MODEL_SIZE 4			/* bytes of the data of each task: {} */
 
 extern const char *const model_types[MODEL_TYPES];
 extern const char *const model_buckets[MODEL_BUCKETS];
@@ -53,7 +54,8 @@ typedef struct Row
 	int			priority;
 	int			tries;
 	bool		queued;
-	int64		next_us;		/* by the database's clock, as deadline_us */
+	int64		next_us;		/* by the database's clock, as those below */
+	int64		runnable_us;	/* SUBMITTED since then */
 	int64		deadline_us;
 	int64		grabbed_us;
 	int64		incarnation;	/* 0: none */
@@ -85,8 +87,16 @@ extern int64 model_behind_us(void);
 /* ---- applications and people ---- */
 
 extern void model_add_task(void);
+extern void model_cancel(int number);
 extern void model_cancel_any(void);
+
+/* Lets a task in ERROR run again. */
+extern void model_resume(int number);
 extern void model_resume_errors(void);
+
+/* Pauses it, or ends its pause. */
+extern void model_pause_type(int type);
+extern void model_pause_bucket(int bucket);
 extern void model_pause_any(void);
 extern void model_resume_types(void);
 

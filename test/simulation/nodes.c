@@ -18,6 +18,9 @@
 #define GRACE_US SECONDS_TO_US(3)
 #define LATE_US MS_TO_US(1500)
 
+/* A clock that was set by less was not set. */
+#define DRIFT_US MS_TO_US(100)
+
 static NodeRow nodes[NODES];
 static int	nnodes;
 
@@ -47,6 +50,12 @@ nodes_may_grab(int64 incarnation)
 	return nodes_live(incarnation) && server_holds(incarnation) && nodes_find(incarnation)->missing_us < 0;
 }
 
+static int64
+boot_us(void)
+{
+	return model_clock_us() - world_now_us();
+}
+
 static bool
 heartbeat(Session *session, int64 incarnation, int64 again_ms)
 {
@@ -56,6 +65,7 @@ heartbeat(Session *session, int64 incarnation, int64 again_ms)
 		return false;
 	node->heartbeat_us = model_clock_us();
 	node->missing_us = node->silent_us = -1;
+	node->boot_us = boot_us();
 	node->next_tick_us = model_clock_us() + MS_TO_US(again_ms);
 	if (!server_holds(incarnation))
 		session_hold(session, incarnation);
@@ -118,6 +128,13 @@ leader_late_us(int64 incarnation)
 	return -1;
 }
 
+/* Rounded up. */
+static int64
+whole_ms(int64 us)
+{
+	return us > 0 ? (us + 999) / 1000 : us / 1000;
+}
+
 static void
 fill_work(PGresult *result)
 {
@@ -135,7 +152,7 @@ fill_work(PGresult *result)
 	}
 	result_bool(result, 0, TICK_HAS_WORK, has_work);
 	if (next_us >= 0)
-		result_int(result, 0, TICK_NEXT_MS, Max(0, (next_us - model_clock_us() + 999) / 1000));
+		result_int(result, 0, TICK_NEXT_MS, Max(0, whole_ms(next_us - model_clock_us())));
 }
 
 PGresult *
@@ -144,7 +161,7 @@ nodes_tick(Session *session, const ServerCall *call)
 	int64		incarnation = param_int(call, 0);
 	PGresult   *result = result_new(TICK_LOOK_MS + 1);
 	bool		is_alive = heartbeat(session, incarnation, param_int(call, 1));
-	int64		late_us = leader_late_us(incarnation);
+	int64		late_us;
 	int			place = 0;
 	int			n = 0;
 
@@ -162,8 +179,9 @@ nodes_tick(Session *session, const ServerCall *call)
 	result_time(result, 0, TICK_CLOCK, model_clock_us());
 	result_int(result, 0, TICK_AHEAD_US, 0);
 	fill_work(result);
+	late_us = leader_late_us(incarnation);
 	if (late_us >= 0)
-		result_int(result, 0, TICK_LOOK_MS, (late_us - model_clock_us()) / 1000);
+		result_int(result, 0, TICK_LOOK_MS, whole_ms(late_us - model_clock_us()));
 	else
 		result_null(result, 0, TICK_LOOK_MS);
 	tables_commit(true);
@@ -190,11 +208,12 @@ gone_us(NodeRow *node)
 	int64		now_us = model_clock_us();
 	int64		at_us = -1;
 
-	if (node->heartbeat_us > now_us + node->lease_us / 2)
+	if (node->heartbeat_us > now_us + node->lease_us / 2 || llabs(node->boot_us - boot_us()) > DRIFT_US)
 	{
-		/* The clock was set back. */
+		/* The clock was set: what was seen before tells no duration. */
 		node->heartbeat_us = now_us;
-		node->missing_us = -1;
+		node->missing_us = node->silent_us = -1;
+		node->boot_us = boot_us();
 	}
 	if (node->missing_us < 0 && !server_holds(node->incarnation))
 		node->missing_us = now_us;
@@ -229,5 +248,5 @@ nodes_find_gone(void)
 		else
 			next_us = next_us < 0 ? at_us : Min(next_us, at_us);
 	}
-	return next_us < 0 ? -1 : (next_us - now_us) / 1000 + 10;
+	return next_us < 0 ? -1 : (next_us - now_us + 500) / 1000 + 10;
 }

@@ -23,6 +23,8 @@ typedef struct NodeRow
 	int64		missing_us;		/* without a session since then; -1: it has
 								 * one */
 	int64		silent_us;		/* silent since then; -1: it is not */
+	int64		boot_us;		/* when the machine was started, by the clock
+								 * of that time */
 	bool		has_ended;
 	bool		leads;
 } NodeRow;

@@ -10,6 +10,7 @@
 #include "base/port.h"
 
 #include "calls/calls.h"
+#include "common/hashfn.h"
 #include "judge.h"
 #include "tables.h"
 #include "values.h"
@@ -28,7 +29,7 @@ put_place(PGresult *result, int row, int column, const Row *task)
 }
 
 static void
-put_task(PGresult *result, int at, const Row *row)
+put_task(PGresult *result, int at, const Row *row, bool is_bare)
 {
 	for (int i = 0; i <= GRAB_RUNNABLE; i++)
 		result_null(result, at, i);
@@ -39,7 +40,8 @@ put_task(PGresult *result, int at, const Row *row)
 	result_int(result, at, GRAB_PRIORITY, row->priority);
 	result_int(result, at, GRAB_TRIES, row->tries);
 	result_time(result, at, GRAB_GRABBED, row->grabbed_us);
-	result_bytes(result, at, GRAB_DATA, "\1{}", 3);
+	if (!is_bare)
+		result_bytes(result, at, GRAB_DATA, "\1{}", 3);
 }
 
 static Rule
@@ -100,7 +102,8 @@ tasks_grab(const ServerCall *call)
 		world_tell("task %d v" INT64_FORMAT " is grabbed by incarnation " INT64_FORMAT, row->number, row->version,
 				   incarnation);
 		judge_grab(row);
-		put_task(result, n, row);
+		put_task(result, n, row, call->statement == &call_grab_bare);
+		result_time(result, n, GRAB_RUNNABLE, row->runnable_us);
 		put_place(result, n++, GRAB_PLACE, row);
 	}
 	tables_commit(durable);
@@ -132,7 +135,7 @@ tasks_resolve_grab(const ServerCall *call)
 		}
 		else if (row->status == ROW_PROCESSING && row->version == version + 1 &&
 				 row->incarnation == param_int(call, 2) && row->token == param_int(call, 3))
-			put_task(result, n++, row);
+			put_task(result, n++, row, call->statement == &call_resolve_grab_bare);
 	}
 	tables_commit(true);
 	return result;
@@ -223,6 +226,7 @@ apply(Row *row, const char *result, int64 delay_us, int64 incarnation, int64 tok
 	}
 	else if (strcmp(result, "release") == 0 && delay_us == 0)
 	{
+		row->runnable_us = row->queued ? Min(row->runnable_us, model_clock_us()) : model_clock_us();
 		tables_move(row, ROW_SUBMITTED, incarnation, token);
 		row->queued = true;
 		row->tries--;
@@ -367,7 +371,7 @@ is_behind(const Row *row, const Elements *after)
 	{
 		const Row  *mark = model_find(after->values[i]);
 
-		if (mark != NULL && mark->type == row->type && compare_rows(&mark, &row) >= 0)
+		if (mark != NULL && mark->status <= ROW_ERROR && mark->type == row->type && compare_rows(&mark, &row) >= 0)
 			return true;
 	}
 	return false;
@@ -388,8 +392,8 @@ collect_rows(const ServerCall *call, const Row **rows)
 		const Row  *row = model_row(i);
 
 		if (row->status == ROW_SUBMITTED && param_is_text(call, 0, model_buckets[row->bucket]) &&
-			!elements_have_text(&skip, model_types[row->type]) && !is_behind(row, &after) &&
-			(shares <= 1 || row->id[0] % shares == param_int(call, 3)))
+			!elements_have_text(&skip, model_types[row->type]) && !is_behind(row, &after) && !model_is_paused(row) &&
+			(shares <= 1 || llabs((int32) hash_bytes(row->id, 16)) % shares == param_int(call, 3)))
 			rows[n++] = row;
 	}
 	qsort(rows, n, sizeof(Row *), compare_rows);
@@ -415,7 +419,7 @@ tasks_sweep(const ServerCall *call)
 		result_int(result, at, SWEEP_VERSION, rows[i]->version);
 		result_text(result, at, SWEEP_TYPE, model_types[rows[i]->type]);
 		result_int(result, at, SWEEP_PRIORITY, rows[i]->priority);
-		result_int(result, at, SWEEP_SIZE, 10);
+		result_int(result, at, SWEEP_SIZE, MODEL_SIZE);
 		put_place(result, at, SWEEP_PLACE, rows[i]);
 	}
 	return result;
@@ -446,6 +450,7 @@ tasks_promote(void)
 		row->status = ROW_SUBMITTED;
 		row->version++;
 		row->queued = true;
+		row->runnable_us = row->next_us;
 		tables_trigger(row, -1);
 		n++;
 	}
@@ -468,12 +473,14 @@ apply_rule(Row *row, int64 *counts)
 	{
 		tables_move(row, ROW_SUBMITTED, row->incarnation, row->token);
 		row->queued = true;
+		row->runnable_us = model_clock_us();
 		tables_trigger(row, -1);
 		counts[RECOVER_RETRIED]++;
 	}
 	else
 	{
-		tables_move(row, row->rule == RULE_FAIL ? ROW_FAILED : ROW_ERROR, 0, 0);
+		tables_move(row, row->rule == RULE_FAIL ? ROW_FAILED : ROW_ERROR, row->incarnation,
+					row->rule == RULE_FAIL ? 0 : row->token);
 		counts[row->rule == RULE_FAIL ? RECOVER_FAILED : RECOVER_ERRORS]++;
 	}
 }

@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * model_side.c
+ *		Sessions of the model without a network: each call is executed at once.
+ *
+ * In place of the simulated server and of the judge of its runs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "compare.h"
+#include "judge.h"
+#include "sides.h"
+
+struct Session
+{
+	bool		is_open;
+	int64		incarnation;
+	bool		is_gone_told;
+	bool		wants_sweep;
+};
+
+static Session sessions[SESSIONS];
+static StringInfoData news;
+
+void
+model_side_begin(void)
+{
+	memset(sessions, 0, sizeof(sessions));
+	if (news.data == NULL)
+		initStringInfo(&news);
+	resetStringInfo(&news);
+	model_begin(false);
+}
+
+void
+model_side_connect(int session)
+{
+	sessions[session] = (Session)
+	{
+		.is_open = true
+	};
+}
+
+void
+model_side_disconnect(int session)
+{
+	sessions[session].is_open = false;
+}
+
+bool
+model_side_has_session(int session)
+{
+	return sessions[session].is_open;
+}
+
+PGresult *
+model_side_call(int session, const ServerCall *call, const char **state)
+{
+	return model_call(&sessions[session], call, state);
+}
+
+StringInfo
+model_side_news(void)
+{
+	return &news;
+}
+
+/* ---- the server, as the model calls it ---- */
+
+void
+session_listen(Session *session, Channel channel)
+{
+}
+
+void
+server_notify(Channel channel, const char *payload)
+{
+	if (channel == CHANNEL_TRIGGERS)
+		payload_text(&news, payload);
+}
+
+static Session *
+holder(int64 incarnation)
+{
+	for (int i = 0; i < SESSIONS; i++)
+		if (sessions[i].is_open && sessions[i].incarnation == incarnation)
+			return &sessions[i];
+	return NULL;
+}
+
+void
+session_hold(Session *session, int64 incarnation)
+{
+	session->incarnation = incarnation;
+}
+
+bool
+session_holds(const Session *session, int64 incarnation)
+{
+	return session->incarnation == incarnation;
+}
+
+bool
+server_holds(int64 incarnation)
+{
+	return holder(incarnation) != NULL;
+}
+
+bool
+server_is_idle(int64 incarnation)
+{
+	return holder(incarnation) != NULL;
+}
+
+bool
+session_take_gone(Session *session)
+{
+	return session->is_gone_told;
+}
+
+void
+server_want_sweep(void)
+{
+}
+
+bool
+session_take_sweep(Session *session)
+{
+	return session->wants_sweep;
+}
+
+void
+server_wake(void)
+{
+}
+
+/* ---- the judge, who has nothing to say here ---- */
+
+void
+judge_accept(const Row *row, const char *result)
+{
+}
+
+void
+judge_grab(const Row *row)
+{
+}
+
+void
+judge_overdue(const Row *row)
+{
+}
+
+void
+judge_take_over(const Row *row)
+{
+}
+
+void
+judge_undo(const Row *row)
+{
+}
