@@ -190,6 +190,9 @@ my @attacks = (
 		SELECT app.similarity(\'a\', \'b\'); SET pg_trgm.similarity_threshold = 0.8'
 	],
 	[ 'role', 'SET ROLE sidecar', qr/^failed: cannot set parameter "role"/ ],
+	[ 'RESET ROLE', 'RESET ROLE', qr/^failed: cannot set parameter "role"/ ],
+	[ 'role in DO', 'DO $do$ BEGIN SET ROLE sidecar; END $do$', qr/^failed: cannot set parameter "role"/ ],
+	[ 'COPY of a program', 'COPY app.target FROM PROGRAM \'id\'', qr/^failed: .*external program/ ],
 	[
 		'session user',
 		'SET SESSION AUTHORIZATION sidecar',

@@ -116,6 +116,7 @@ foreach my $what (sort keys %requests)
 	my $answer = HTTP::Tiny->new(timeout => 180, default_headers => { Authorization => "Bearer $token" })->get("http://127.0.0.1:$requests{$what}");
 
 	seen_ok($what, $answer->{content});
+	unlike($answer->{content}, qr/[0-9a-f]{8}-[0-9a-f]{4}-|order [A-Z]/, "$what has no label with an id or a key");
 }
 seen_ok("the log of $_->{name}", $_->log) foreach $sidecar, $web;
 is($_->stop, 0, "$_->{name} stops in order") foreach $web, $sidecar;
