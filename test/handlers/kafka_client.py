@@ -9,13 +9,15 @@ It uses Debian's python3-confluent-kafka.  Bytes are told as characters.
 import hashlib
 import json
 import sys
+import time
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
 PATIENCE = 60
 SHOWN = 64 * 1024
+NOT_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 def wait(futures):
@@ -108,9 +110,22 @@ def describe(message):
     }
 
 
+def watermarks(consumer, place):
+    """A broker is told last that it leads a new partition, after the clients."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return consumer.get_watermark_offsets(place, timeout=PATIENCE)
+        except KafkaException as error:
+            if error.args[0].code() not in NOT_YET or time.monotonic() > until:
+                raise
+        consumer.poll(0.05)
+        consumer.list_topics(place.topic, timeout=PATIENCE)
+
+
 def read_partition(consumer, topic, partition):
     place = TopicPartition(topic, partition, 0)
-    low, high = consumer.get_watermark_offsets(place, timeout=PATIENCE)
+    low, high = watermarks(consumer, place)
     place.offset = low
     consumer.assign([place])
     while low < high:
