@@ -51,6 +51,7 @@ struct Loop
 	dlist_head	turn_fns;		/* in order of registration */
 	StringInfoData garbage;		/* pointers, freed at the end of the turn */
 	slist_head	signals;
+	dlist_head	ios;
 
 	Heap		timers;			/* running ones, the earliest first */
 	int			timerfd;
@@ -60,6 +61,7 @@ struct Loop
 
 struct LoopIo
 {
+	dlist_node	node;
 	Loop	   *loop;
 	LoopIoFn	fn;
 	void	   *arg;
@@ -216,11 +218,32 @@ on_io(evutil_socket_t fd, short what, void *arg)
 	io->fn(io->arg, what & EV_READ ? LOOP_READ : LOOP_WRITE);
 }
 
+/*
+ * A library may close a descriptor that we still watch, as libpq does when a write
+ * fails.  Its number may soon be another file's, which the kernel would not watch
+ * while libevent believes that it does.
+ */
+static void
+forget_closed(Loop *loop, int fd)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &loop->ios)
+	{
+		LoopIo	   *io = dlist_container(LoopIo, node, iter.cur);
+
+		if (event_get_fd(&io->readable) == fd)
+			loop_io_want(io, 0);
+	}
+}
+
 LoopIo *
 loop_io_new(Loop *loop, int fd, LoopIoFn fn, void *arg)
 {
 	LoopIo	   *io = palloc0(sizeof(LoopIo));
 
+	forget_closed(loop, fd);
+	dlist_push_tail(&loop->ios, &io->node);
 	io->loop = loop;
 	io->fn = fn;
 	io->arg = arg;
@@ -272,6 +295,7 @@ void
 loop_io_free(LoopIo *io)
 {
 	loop_io_want(io, 0);
+	dlist_delete(&io->node);
 	if (io->again != NULL)
 		loop_timer_free(io->again);
 	loop_defer_free(io->loop, io);
@@ -438,6 +462,7 @@ loop_new(void)
 	}
 	slist_init(&loop->signals);
 	dlist_init(&loop->turn_fns);
+	dlist_init(&loop->ios);
 	initStringInfo(&loop->garbage);
 	heap_init(&loop->timers, timer_is_earlier, set_timer_place);
 	event_assign(&loop->timer_event, loop->base, loop->timerfd,

@@ -45,7 +45,8 @@ extern int64 loop_now_us(Loop *loop);
 
 /*
  * Watches fd, which stays the caller's and must be non-blocking.  Nothing is
- * reported before loop_io_want() names what to wait for (0 pauses).
+ * reported before loop_io_want() names what to wait for (0 pauses).  An older
+ * LoopIo of that number pauses: its file must have been closed.
  */
 extern LoopIo *loop_io_new(Loop *loop, int fd, LoopIoFn fn, void *arg);
 extern void loop_io_want(LoopIo *io, int want);

@@ -230,6 +230,27 @@ test_io_wants(void **state)
 	loop_io_free(io);
 }
 
+/* libpq closes its socket when a write fails; the next pipe has that number. */
+static void
+test_number_is_used_again(void **state)
+{
+	int			number = pipe_fds[0];
+	LoopIo	   *closed = loop_io_new(loop, number, on_pipe, NULL);
+
+	loop_io_want(closed, LOOP_READ);
+	close(number);
+	close(pipe_fds[1]);
+	assert_int_equal(pipe2(pipe_fds, O_NONBLOCK | O_CLOEXEC), 0);
+	assert_int_equal(pipe_fds[0], number);
+	io = loop_io_new(loop, number, on_pipe, NULL);
+	loop_io_want(io, LOOP_READ);
+	loop_io_free(closed);
+	assert_int_equal(write(pipe_fds[1], "xx", 2), 2);
+	run_for(SECONDS_TO_US(60));
+	assert_string_equal(trace.data, "11");
+	loop_io_free(io);
+}
+
 static void
 on_writable_once(void *arg, int ready)
 {
@@ -389,6 +410,7 @@ main(void)
 		TEST(test_timer_frees_timers),
 		TEST(test_timer_does_not_starve),
 		TEST(test_io_wants),
+		TEST(test_number_is_used_again),
 		TEST(test_io_frees_itself),
 		TEST(test_signal),
 		TEST(test_turns),
