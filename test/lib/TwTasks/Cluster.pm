@@ -522,6 +522,23 @@ sub wait_for_company
 	return;
 }
 
+# Whether amcheck, which is installed, finds no damage in our tables and indexes.
+sub undamaged_ok
+{
+	my ($self) = @_;
+
+	is( $self->value(
+			"SELECT count(bt_index_check(i.indexrelid, true)) > 5 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+			JOIN pg_am m ON m.oid = c.relam WHERE m.amname = 'btree' AND c.relkind = 'i' AND i.indisvalid
+			AND c.relnamespace = 'twtasks'::regnamespace"),
+		't', 'every index has each row of its table');
+	return is(
+		$self->value(
+			"SELECT count(*) FROM pg_class c, LATERAL verify_heapam(c.oid)
+			WHERE c.relkind = 'r' AND c.relnamespace = 'twtasks'::regnamespace"),
+		'0', 'no page of a table is damaged');
+}
+
 # Where the server keeps what is large in the live tasks.
 sub toast_file
 {

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""torture_producer.py RECORD CONNSTR NAME SEED BATCH -- adds tasks in random transactions
+until it is told to end, and keeps a record of its own.
+
+Each line of RECORD begins with the name of a transaction.  Before the transaction begins,
+"add ID" and "drop ID" say what is to stay and what the transaction takes back itself.
+Afterwards a line says what the server answered: committed, refused or unknown.  It speaks
+through psql, which it starts again when the server has ended it.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import uuid
+
+record = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+connstr, name, seed, batch = sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+chance = random.Random(seed)
+told = False
+LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
+TYPES = ["WORK_ONCE"] * 5 + ["WORK_AGAIN"] * 5 + ["SQL"] * 5 + ["RUN_ONCE", "RUN_AGAIN"]
+# Seconds between two transactions on average: faults are to be many, not tasks.
+PAUSE = 0.06
+FOLLOWED = ("WORK_ONCE", "WORK_AGAIN", "SQL")
+
+# Statements with the places of up to three lists of tasks, the lists that stay if it is
+# committed, and its end.
+KINDS = [
+    ("<0> <1>", "01", "commit"),
+    ("<0> <1>", "01", "commit"),
+    ("<0> <1>", "01", "rollback"),
+    ("<0> SAVEPOINT s; <1> ROLLBACK TO s;", "0", "commit"),
+    ("SAVEPOINT s; <0> RELEASE s; <1>", "01", "commit"),
+    ("<0> SAVEPOINT s; <1> SAVEPOINT t; <2> RELEASE t; ROLLBACK TO s;", "0", "commit"),
+    ("<0> SAVEPOINT s; <1> SAVEPOINT t; <2> ROLLBACK TO t; RELEASE s;", "01", "commit"),
+    ("<0> DO $$BEGIN <1> RAISE 'no'; EXCEPTION WHEN raise_exception THEN NULL; END$$;", "0", "commit"),
+    ("<0> <1>", "01", "prepared"),
+    ("<0> SAVEPOINT s; <1> ROLLBACK TO s; <2>", "02", "prepared"),
+    ("<0> <1>", "01", "unprepared"),
+]
+ENDS = {
+    "commit": "COMMIT;",
+    "rollback": "ROLLBACK;",
+    "prepared": "PREPARE TRANSACTION '{gid}'; COMMIT PREPARED '{gid}';",
+    "unprepared": "PREPARE TRANSACTION '{gid}'; ROLLBACK PREPARED '{gid}';",
+}
+
+
+def stop(*_):
+    global told
+    told = True
+
+
+def note(lines):
+    os.write(record, "".join(line + "\n" for line in lines).encode())
+
+
+def row(one):
+    kind = chance.choice(TYPES)
+    follow = chance.choice([0, 0, 1, 2]) if kind in FOLLOWED else 0
+    return f"('{kind}', '{{\"follow\": {follow}}}'::jsonb, '{one}'::uuid)"
+
+
+def adds(ids, in_function):
+    """A statement that adds these tasks, one by one or all by one call."""
+    rows = f"(VALUES {', '.join(map(row, ids))}) v(t, d, i)"
+    begin = "PERFORM" if in_function else "SELECT"
+    if chance.random() < 0.3:
+        new = "(t, d, NULL, NULL, i, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task"
+        return f"{begin} count(*) FROM twtasks.add_tasks(ARRAY(SELECT {new} FROM {rows}));"
+    later = ", run_after => clock_timestamp() + random() * interval '1 s'" if chance.random() < 0.2 else ""
+    return f"{begin} count(twtasks.add_task(t, data => d, task_id => i{later})) FROM {rows};"
+
+
+def transaction(gid):
+    """Its statements, the ids that are to stay, those that are not, and how it ends."""
+    template, stays, end = chance.choice(KINDS)
+    lists = [[uuid.UUID(int=chance.getrandbits(128), version=4) for _ in range(chance.randint(1, batch))] for _ in "012"]
+    ending = ENDS[end].format(gid=gid)
+    text = f"BEGIN ISOLATION LEVEL {chance.choice(LEVELS)}; {template} {ending}"
+    used = [number for number in range(3) if f"<{number}>" in template]
+    for number in used:
+        text = text.replace(f"<{number}>", adds(lists[number], "DO $$" in template and number == 1))
+    kept = [one for number in used if str(number) in stays for one in lists[number]]
+    dropped = [one for number in used if str(number) not in stays for one in lists[number]]
+    return text, kept, dropped, end
+
+
+def open_session():
+    return subprocess.Popen(
+        ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", connstr],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
+    )
+
+
+def run(psql, text):
+    """ended if all statements have succeeded; refused if one failed; else lost."""
+    answer = "lost"
+    try:
+        psql.stdin.write(text + "\n\\echo ended\n")
+        psql.stdin.flush()
+        for line in psql.stdout:
+            if line == "ended\n":
+                return "ended"
+            if " ERROR: " in line:
+                answer = "refused"
+    except OSError:
+        pass
+    return answer
+
+
+def fate(answer, end):
+    """What the server has said of the transaction.  A prepared one outlives its session."""
+    if answer == "ended":
+        return "refused" if end in ("rollback", "unprepared") else "committed"
+    if end == "rollback" or (end == "commit" and answer == "refused"):
+        return "refused"
+    return "unknown"
+
+
+signal.signal(signal.SIGTERM, stop)
+session, count = None, 0
+while not told:
+    count += 1
+    tx = f"{name}-{count}"
+    statements, kept, dropped, end = transaction(tx)
+    session = session or open_session()
+    note([f"{tx} add {one}" for one in kept] + [f"{tx} drop {one}" for one in dropped])
+    said = run(session, statements)
+    note([f"{tx} {fate(said, end)}"])
+    if said != "ended":
+        session.kill()
+        session.wait()
+        session = None
+    signal.sigtimedwait([], chance.expovariate(1 / PAUSE))
+if session:
+    session.stdin.close()
+    session.wait()

@@ -1,0 +1,311 @@
+# Nemesis.pm -- faults of sidecars, handlers, sessions, backends, connections and the
+# server, and what users do to the table of tasks.
+#
+# Freezes end by themselves while other faults come.  All choices come from srand(): see
+# TwTasks::Seed.
+
+package TwTasks::Nemesis;
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(clock_gettime);
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+# The clock that handlers read: of the machine, not to be set.
+use constant BOOTTIME => 7;
+
+# Takes the server, its sidecars and a file for the times of its crashes.  With a proxy
+# (TwTasks::Proxy), calls that pass it can be cut.
+sub new
+{
+	my ($class, %options) = @_;
+	my $self = bless { %options, struck => {}, thawing => {}, fallen => 0, owner => $$ }, $class;
+
+	PostgreSQL::Test::Utils::append_to_file($options{crashes}, '');
+	return $self;
+}
+
+sub one_of
+{
+	return $_[ rand @_ ];
+}
+
+sub any_sidecar
+{
+	my ($self) = @_;
+
+	return one_of(@{ $self->{sidecars} });
+}
+
+# The backend of a random session of a kind; undef: there is none, or no server.
+sub any_backend
+{
+	my ($self, $which) = @_;
+
+	return $self->{node}->value_or_undef(
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'
+		AND pid <> pg_backend_pid() AND $which ORDER BY random() LIMIT 1");
+}
+
+# Ends sessions of a kind as an administrator does.
+sub end_sessions
+{
+	my ($self, $which) = @_;
+
+	$self->{node}->value_or_undef(
+		"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND $which");
+	return;
+}
+
+# Before the server crashes.
+sub note_crash
+{
+	my ($self) = @_;
+
+	PostgreSQL::Test::Utils::append_to_file($self->{crashes}, sprintf "%.3f\n", clock_gettime(BOOTTIME));
+	return;
+}
+
+# Stops processes, and lets them go on after so many seconds at most.
+sub freeze
+{
+	my ($self, $most, @pids) = @_;
+	my $seconds = rand $most;
+
+	@pids = grep { $_ } @pids or return;
+	kill STOP => @pids;
+	my $child = fork // die "could not fork: $!";
+	if ($child == 0)
+	{
+		watch_for($seconds);
+		kill CONT => @pids;
+		POSIX::_exit(0);
+	}
+	$self->{thawing}{$child} = [@pids];
+	return;
+}
+
+# Starts what was ended, as often as its remains prevent it.
+sub start_server
+{
+	my ($self) = @_;
+
+	wait_for(
+		sub {
+			# A start that fails takes the pid from the file that the last server left.
+			$self->{node}{_pid} = undef;
+			return $self->{node}->start(fail_ok => 1);
+		},
+		'the server to start');
+	return;
+}
+
+# A statement that may fail: another session may be in its way, or no server there.
+sub change
+{
+	my ($self, $statement) = @_;
+
+	$self->{node}->value_or_undef('SET statement_timeout = 3000');
+	$self->{node}->value_or_undef($statement);
+	$self->{node}->value_or_undef('RESET statement_timeout');
+	return;
+}
+
+# A statement that must succeed, as soon as the server lets it.
+sub ensure
+{
+	my ($self, $statement) = @_;
+
+	wait_for(sub { defined $self->{node}->value_or_undef($statement) }, "the server to take: $statement");
+	return;
+}
+
+
+my $ours = "application_name LIKE 'twtasksd%'";
+
+my %faults = (
+	kill_sidecar => sub {
+		my ($self) = @_;
+		my $sidecar = $self->any_sidecar;
+
+		$sidecar->kill9;
+		$sidecar->launch;
+	},
+	restart_sidecar => sub {
+		my ($self) = @_;
+		my $sidecar = $self->any_sidecar;
+
+		$sidecar->stop;
+		$sidecar->launch;
+	},
+	freeze_sidecar => sub { $_[0]->freeze(9, $_[0]->any_sidecar->pid) },
+	kill_worker => sub { kill KILL => one_of($_[0]->any_sidecar->processes) // return },
+	freeze_worker => sub { $_[0]->freeze(9, one_of($_[0]->any_sidecar->processes)) },
+	end_session => sub { kill TERM => $_[0]->any_backend($ours) // return },
+	end_producer => sub { kill TERM => $_[0]->any_backend("usename = 'producer'") // return },
+	cut_sidecars => sub { $_[0]->end_sessions($ours) },
+	cut_all => sub { $_[0]->end_sessions('true') },
+	freeze_session => sub { $_[0]->freeze(30, $_[0]->any_backend($ours)) },
+	kill_backend => sub {
+		my ($self) = @_;
+		my $pid = $self->any_backend('true') or return;
+
+		$self->note_crash;
+		kill KILL => $pid;
+		$self->{node}->forget_session;
+	},
+	crash_server => sub {
+		my ($self) = @_;
+
+		$self->note_crash;
+		$self->{node}->forget_session;
+		$self->{node}->stop('immediate');
+		$self->start_server;
+	},
+	kill_server => sub {
+		my ($self) = @_;
+		my $pid = $self->{node}{_pid};
+		my @backends = TwTasks::Sidecar::children_of($pid);
+
+		$self->note_crash;
+		$self->{node}->forget_session;
+		$self->{node}->kill9;
+		kill KILL => @backends if rand() < 0.5;
+		kill CONT => @backends;
+		wait_for(sub { !kill 0 => $pid }, 'the server to be gone');
+		$self->start_server;
+	},
+	freeze_server => sub {
+		my ($self) = @_;
+		my $pid = $self->{node}{_pid};
+
+		$self->freeze(6, $pid, TwTasks::Sidecar::children_of($pid));
+	},
+	no_connections => sub {
+		my ($self) = @_;
+		my $role = one_of(qw(sidecar sidecar producer));
+
+		$self->ensure("ALTER ROLE $role CONNECTION LIMIT " . int rand 5);
+		$self->end_sessions("usename = '$role'");
+		watch_for(rand 6);
+		$self->ensure("ALTER ROLE $role CONNECTION LIMIT -1");
+	},
+	lock_table => sub {
+		my ($self) = @_;
+		my $session = $self->{node}->session;
+
+		$session->try('SET lock_timeout = 3000; BEGIN; LOCK TABLE twtasks.task IN '
+			  . one_of('SHARE', 'SHARE ROW EXCLUSIVE', 'ACCESS EXCLUSIVE') . ' MODE');
+		watch_for(rand 3);
+		$session->close;
+	},
+	add_column => sub { $_[0]->change('ALTER TABLE twtasks.task ADD COLUMN note integer DEFAULT 7') },
+	drop_column => sub { $_[0]->change('ALTER TABLE twtasks.task DROP COLUMN IF EXISTS note') },
+	add_index => sub { $_[0]->change('CREATE INDEX CONCURRENTLY IF NOT EXISTS own ON twtasks.task (created)') },
+	drop_index => sub { $_[0]->change('DROP INDEX CONCURRENTLY IF EXISTS twtasks.own') },
+	reindex => sub { $_[0]->change('REINDEX TABLE CONCURRENTLY twtasks.task') },
+	rewrite => sub { $_[0]->change('VACUUM (FULL) twtasks.task') },
+	checkpoint => sub { $_[0]->change('CHECKPOINT') });
+
+# The next call of a kind that passes the proxy is cut, or falls silent.
+my @calls = qw(grab finish execute tick sweep next_triggers);
+my @ways = qw(after never mute half lost open);
+
+foreach my $way (@ways)
+{
+	$faults{"cut_$way"} = sub { $_[0]{proxy}->cut(one_of(@calls), $way) };
+}
+
+# All that can happen here.
+sub names
+{
+	my ($self) = @_;
+
+	return sort grep { $self->{proxy} || !/^cut_(?!sidecars|all)/ } keys %faults;
+}
+
+# Crashes and waits of the whole server are rarer than the rest.
+sub any_name
+{
+	my ($self) = @_;
+	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|no_connections)$/;
+	my $wants_rare = rand() < 0.1;
+
+	return one_of(grep { /$is_rare/ xor !$wants_rare } $self->names);
+}
+
+sub strike
+{
+	my ($self, $name) = @_;
+
+	note("fault: $name");
+	$self->{struck}{$name}++;
+	$faults{$name}->($self);
+	$self->raise_fallen;
+	return;
+}
+
+# Sidecars that have ended by themselves, which none should.
+sub raise_fallen
+{
+	my ($self) = @_;
+
+	foreach my $sidecar (grep { $_->has_exited } @{ $self->{sidecars} })
+	{
+		diag("sidecar $sidecar->{name} has ended by itself, with status $sidecar->{status}:\n" . join "\n", (split /\n/, $sidecar->log)[ -5 .. -1 ]);
+		$self->{fallen}++;
+		$sidecar->launch;
+	}
+	return;
+}
+
+sub fallen
+{
+	return $_[0]{fallen};
+}
+
+sub struck
+{
+	my ($self) = @_;
+	my $all = 0;
+
+	$all += $_ foreach values %{ $self->{struck} };
+	return $all;
+}
+
+sub summary
+{
+	my ($self) = @_;
+
+	return join ', ', map { "$_ $self->{struck}{$_}" } sort keys %{ $self->{struck} };
+}
+
+# Nothing stays frozen.
+sub end
+{
+	my ($self) = @_;
+
+	local $?;
+	foreach my $child (keys %{ $self->{thawing} })
+	{
+		kill KILL => $child;
+		waitpid $child, 0;
+		kill CONT => @{ delete $self->{thawing}{$child} };
+	}
+	return;
+}
+
+sub DESTROY
+{
+	my ($self) = @_;
+
+	$self->end if $self->{owner} == $$;
+	return;
+}
+
+1;

@@ -1,0 +1,231 @@
+# Torture.pm -- a server and three sidecars with handlers of each kind, under all faults
+# of TwTasks::Nemesis, and the verdict of TwTasks::Witnesses.
+
+package TwTasks::Torture;
+
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Decoding;
+use TwTasks::Ledger;
+use TwTasks::Nemesis;
+use TwTasks::Proxy;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+use TwTasks::Witnesses;
+
+use constant SIDECARS => qw(a b c);
+
+# Producers stand still from the first number of live tasks to the second one.
+use constant BACKLOG => (5000, 2500);
+
+# Options: producers, batch (most tasks in a third of a transaction).
+sub create
+{
+	my ($class, %options) = @_;
+	my $node = TwTasks::Cluster->create(
+		'main',
+		conf => {
+			wal_level => 'logical',
+			max_prepared_transactions => 20,
+			autovacuum_naptime => '1s',
+			restart_after_crash => 'on'
+		});
+	my $self = bless {
+		node => $node,
+		directory => PostgreSQL::Test::Utils::tempdir(),
+		producers => [],
+		batch => $options{batch},
+		owner => $$
+	}, $class;
+
+	PostgreSQL::Test::Utils::append_to_file($self->path('ledger'), '');
+	$node->safe_psql('postgres', <<'SQL');
+		CREATE EXTENSION amcheck;
+		GRANT twtasks_producer TO sidecar;
+		CREATE SCHEMA app;
+		CREATE TABLE app.effect (id uuid);
+		CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$
+		DECLARE
+			follow CONSTANT integer := (task.data ->> 'follow')::integer;
+		BEGIN
+			INSERT INTO app.effect VALUES (task.id);
+			IF follow > 0 THEN
+				PERFORM twtasks.add_task(task.type, key => 'after-' || task.id,
+					data => jsonb_build_object('follow', follow - 1, 'after', task.id));
+			END IF;
+			IF random() < 0.03 THEN
+				RAISE 'not this time';
+			END IF;
+		END $$;
+		GRANT USAGE ON SCHEMA app TO sidecar;
+		GRANT INSERT ON app.effect TO sidecar;
+SQL
+	$self->{decoding} = TwTasks::Decoding->start($node, $self->path('decoded'), 'app.effect');
+	$self->{proxy} = TwTasks::Proxy->start($node);
+	$self->{sidecars} = [ map { $self->sidecar($_) } SIDECARS ];
+	$self->{nemesis} = TwTasks::Nemesis->new(
+		node => $node,
+		sidecars => $self->{sidecars},
+		crashes => $self->path('crashes'),
+		proxy => $self->{proxy});
+	$self->start_producer($_) foreach 1 .. $options{producers};
+	return $self;
+}
+
+sub path
+{
+	my ($self, $name) = @_;
+
+	return "$self->{directory}/$name";
+}
+
+sub nemesis
+{
+	return $_[0]->{nemesis};
+}
+
+# The last sidecar connects by the proxy.
+sub sidecar
+{
+	my ($self, $name) = @_;
+	my @ledger = $self->path('ledger');
+	my %once = (stuck => 'error', timeout => '20s', retry => { max_tries => 1 });
+	my %again = (stuck => 'retry', timeout => '20s', retry => { delay => '100ms', max_tries => 10000 });
+	my @worker = (worker => [ TwTasks::Ledger::handler('torture_worker.py'), @ledger ], concurrency => 32);
+	my @command = (command => [ TwTasks::Ledger::handler('torture_run.sh'), @ledger ], concurrency => 4);
+	my %proxy = $name eq (SIDECARS)[-1] ? (postgres => $self->{proxy}->connstr . ' user=sidecar') : ();
+
+	return TwTasks::Sidecar->start(
+		$self->{node}, $name,
+		lease => '5s',
+		handlers => [
+			{ types => ['WORK_ONCE'],  @worker,  %once },
+			{ types => ['WORK_AGAIN'], @worker,  %again },
+			{ types => ['RUN_ONCE'],   @command, %once },
+			{ types => ['RUN_AGAIN'],  @command, %again },
+			{ types => ['SQL'], sql => 'app.effect', processes => 2, timeout => '5s', grace => '1s', retry => $again{retry} }
+		],
+		%proxy);
+}
+
+sub start_producer
+{
+	my ($self, $number) = @_;
+	my @command = (
+		TwTasks::Ledger::handler('torture_producer.py'), $self->path("clients-$number"),
+		$self->{node}->connstr('postgres') . ' user=producer', "p$number", int rand 1e9, $self->{batch});
+	my $pid = fork // die "could not fork: $!";
+
+	if ($pid == 0)
+	{
+		exec @command or POSIX::_exit(1);
+	}
+	push @{ $self->{producers} }, $pid;
+	return;
+}
+
+sub DESTROY
+{
+	my ($self) = @_;
+
+	kill 'KILL', @{ $self->{producers} } if $self->{owner} == $$;
+	return;
+}
+
+# How many tasks are live; undef while nobody can say.
+sub live
+{
+	my ($self) = @_;
+
+	return $self->{node}->value_or_undef(q{SELECT count(*) FROM twtasks.task WHERE status <> 'ERROR'});
+}
+
+# To be called again and again: producers stand still while there is too much to do.
+sub pace
+{
+	my ($self) = @_;
+	my $live = $self->live;
+	my ($high, $low) = BACKLOG;
+
+	kill STOP => @{ $self->{producers} } if defined $live && $live > $high;
+	kill CONT => @{ $self->{producers} } if defined $live && $live < $low;
+	return;
+}
+
+# How many tasks handlers have started, by the length of what they wrote.
+sub progress
+{
+	my ($self) = @_;
+
+	return -s $self->path('ledger');
+}
+
+# ---- the end ----
+
+# Lets producers end, and all that was added.
+sub settle
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+
+	$self->{nemesis}->end;
+	kill CONT => @{ $self->{producers} };
+	kill TERM => @{ $self->{producers} };
+	waitpid $_, 0 foreach splice @{ $self->{producers} };
+	wait_for(sub { defined $node->value_or_undef('SELECT 1') }, 'the server');
+	$node->value((rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$_'")
+	  foreach split /\n/, $node->value('SELECT gid FROM pg_prepared_xacts ORDER BY gid');
+	return wait_ok(sub { ($self->live // '') eq '0' }, 'every task ends', 600);
+}
+
+# The witnesses, with all that they have to say.
+sub verdict
+{
+	my ($self) = @_;
+	my $witnesses = TwTasks::Witnesses->new(
+		WORK_ONCE => 'once',
+		WORK_AGAIN => 'again',
+		RUN_ONCE => 'once',
+		RUN_AGAIN => 'again',
+		SQL => 'sql');
+
+	$self->{decoding}->finish;
+	$self->{node}->safe_psql('postgres', 'COPY (SELECT id, version, status FROM twtasks.tasks) TO '
+		  . "'" . $self->path('rows') . q{' (DELIMITER ' ')});
+	$witnesses->read_file(clients => $_) foreach glob $self->path('clients-*');
+	$witnesses->read_file($_ => $self->path($_)) foreach qw(ledger crashes decoded rows);
+	$witnesses->judge;
+	return $witnesses;
+}
+
+# What no witness of tasks sees: damage in the files, and processes that crashed by
+# themselves.
+sub sound_ok
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+	my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
+	my @crashes = $log =~ /^.*(?:terminated by signal (?!9\b)|PANIC:|TRAP:|server process .* exited with exit code (?![12]\b)).*$/mg;
+
+	is($self->{nemesis}->fallen, 0, 'no sidecar has ended by itself');
+	is(join("\n", @crashes), '', 'no process of the server has crashed by itself');
+	return $node->undamaged_ok;
+}
+
+sub stop
+{
+	my ($self) = @_;
+
+	foreach my $sidecar (@{ $self->{sidecars} })
+	{
+		is($sidecar->stop, 0, "sidecar $sidecar->{name} ends in order");
+	}
+	$self->{proxy}->stop;
+	return;
+}
+
+1;
