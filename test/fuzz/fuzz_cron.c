@@ -21,6 +21,74 @@ has(uint64 set, int value)
 	return (set >> value & 1) != 0;
 }
 
+/* ---- a second reader ---- */
+
+/* A number or the name of a month or a day; the text is right. */
+static int
+number_of(const char *text)
+{
+	static const char months[] = "janfebmaraprmayjunjulaugsepoctnovdec";
+	static const char days[] = "sunmontuewedthufrisat";
+
+	for (int i = 0; i < 12; i++)
+		if (strncasecmp(text, months + (ptrdiff_t) 3 * i, 3) == 0)
+			return i + 1;
+	for (int i = 0; i < 7; i++)
+		if (strncasecmp(text, days + (ptrdiff_t) 3 * i, 3) == 0)
+			return i;
+	return atoi(text);
+}
+
+static bool
+fits_element(const char *element, int min, int max, int value)
+{
+	const char *dash = strchr(element, '-');
+	const char *slash = strchr(element, '/');
+	int			low = element[0] == '*' ? min : number_of(element);
+	int			high = element[0] == '*' ? max : dash != NULL ? number_of(dash + 1) : low;
+
+	/* from a day to Sunday */
+	if (dash != NULL && high < low && strncasecmp(dash + 1, "sun", 3) == 0)
+		high = 7;
+	return value >= low && value <= high && (slash == NULL || (value - low) % atoi(slash + 1) == 0);
+}
+
+static bool
+fits(const char *field, int min, int max, int value)
+{
+	char	   *copy = pstrdup(field);
+	char	   *rest = copy;
+	char	   *element;
+	bool		fits_any = false;
+
+	while ((element = strsep(&rest, ",")) != NULL)
+		fits_any = fits_any || fits_element(element, min, max, value);
+	pfree(copy);
+	return fits_any;
+}
+
+/* The same sets, of an expression with five fields. */
+static void
+compare_sets(const Cron *cron, const char *text)
+{
+	static const int bounds[CRON_FIELDS][2] = {{0, 59}, {0, 23}, {1, 31}, {1, 12}, {0, 7}};
+	const uint64 sets[CRON_FIELDS] = {cron->minutes, cron->hours, cron->days, cron->months, cron->weekdays};
+	char	   *copy = pstrdup(text);
+	char	   *rest = NULL;
+	char	   *fields[CRON_FIELDS];
+
+	for (int i = 0; i < CRON_FIELDS; i++)
+		fields[i] = strtok_r(i == 0 ? copy : NULL, " \t", &rest);
+	for (int i = 0; i < CRON_FIELDS && fields[4] != NULL; i++)
+		for (int value = bounds[i][0]; value <= Min(bounds[i][1], i == 4 ? 6 : 59); value++)
+			must(has(sets[i], value) == (fits(fields[i], bounds[i][0], bounds[i][1], value) ||
+										 (i == 4 && value == 0 && fits(fields[i], 0, 7, 7))), "a field has its values", text);
+	must(fields[4] == NULL || cron->either_day == (fields[2][0] != '*' && fields[4][0] != '*'), "one of two days is enough", text);
+	pfree(copy);
+}
+
+/* ---- the search ---- */
+
 static struct tm
 clock_of(int64 minute)
 {
@@ -70,6 +138,17 @@ check_error(const char *text, const CronError *error)
 	must(!has_place || (error->at >= text && error->len >= 0 && error->at + error->len <= text + strlen(text)), "a fault lies within the text", text);
 }
 
+static void
+compare_minute(const Cron *cron, int64 from, const char *text)
+{
+	int64_t		minute;
+
+	if (cron_find(cron, from, &minute))
+		must(minute == search(cron, from), "the first minute is found", text);
+	else
+		must(search(cron, from) == -1, "no minute is missed", text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8 *bytes, size_t size)
 {
@@ -82,14 +161,14 @@ LLVMFuzzerTestOneInput(const uint8 *bytes, size_t size)
 	int64		from = (int64) high * 256 * 1000 + low * 1000 + low * high;
 	Cron		cron;
 	CronError	error = {CRON_OK};
-	int64_t		minute;
 
-	if (!cron_parse(text, &cron, &error))
-		check_error(text, &error);
-	else if (cron_find(&cron, from, &minute))
-		must(minute == search(&cron, from), "the first minute is found", text);
+	if (cron_parse(text, &cron, &error))
+	{
+		compare_sets(&cron, text);
+		compare_minute(&cron, from, text);
+	}
 	else
-		must(search(&cron, from) == -1, "no minute is missed", text);
+		check_error(text, &error);
 	pfree(text);
 	return 0;
 }

@@ -48,6 +48,28 @@ read_time(const char *text)
 	must(us >= 0 && us < SECONDS_TO_US(1), "the C library reads the same time", text);
 }
 
+/* Seconds since 1970 at the beginning of year 1, and at the end of year 9999. */
+#define FIRST INT64CONST(-62135596800)
+#define LAST INT64CONST(253402300799)
+
+/* A time that the C library writes is read to the same time. */
+static void
+write_time(const char *text)
+{
+	uint64		number = 0;
+	time_t		seconds;
+	struct tm	tm;
+	char		written[64];
+	int64		us;
+
+	for (const char *byte = text; *byte != '\0' && byte < text + 8; byte++)
+		number = number * 251 + (unsigned char) *byte;
+	seconds = FIRST + (time_t) (number % (LAST - FIRST + 1));
+	must(gmtime_r(&seconds, &tm) != NULL, "there is such a time", text);
+	snprintf(written, sizeof(written), "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	must(iso8601_parse(written, &us) && us == SECONDS_TO_US(seconds), "a time is read as it was written", written);
+}
+
 static void
 read_units(const char *text)
 {
@@ -99,6 +121,7 @@ LLVMFuzzerTestOneInput(const uint8 *bytes, size_t size)
 	char	   *text = input_text(&input);
 
 	read_time(text);
+	write_time(text);
 	read_units(text);
 	read_address(text);
 	(void) statuses_check(text);
