@@ -21,9 +21,10 @@ print_lines(char *text)
 
 	while ((line = strsep(&text, "\n")) != NULL)
 	{
-		char	   *safe = text_quote_line(line, strlen(line), SIZE_MAX);
+		bool		is_indented = *line == '\t';	/* as libpq's hints are */
+		char	   *safe = text_quote_line(line + is_indented, strlen(line + is_indented), SIZE_MAX);
 
-		fprintf(stderr, "%s\n", safe);
+		fprintf(stderr, "%s%s\n", is_indented ? "\t" : "", safe);
 		pfree(safe);
 	}
 }

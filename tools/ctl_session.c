@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "catalog/pg_type_d.h"
 #include "common/string.h"
+#include "options/conninfo.h"
 #include "pg/statement.h"
 #include "tools/ctl_end.h"
 #include "tools/ctl_session.h"
@@ -239,6 +240,18 @@ attempt(const SessionOptions *options, const char *password)
 	return PQconnectdbParams(names, values, 1);
 }
 
+/* The name of the database may be a connection string, of which libpq quotes pieces. */
+static void
+check_string(const char *dbname)
+{
+	char	   *fault;
+
+	if (dbname != NULL &&
+		(strchr(dbname, '=') != NULL || strncmp(dbname, "postgres://", 11) == 0 || strncmp(dbname, "postgresql://", 13) == 0) &&
+		!conninfo_check(dbname, &fault))
+		ctl_fail(CTL_NO_DATABASE, "%s", fault);
+}
+
 /* Words of users' functions may have anything in them. */
 static void
 on_notice(void *arg, const PGresult *notice)
@@ -258,6 +271,7 @@ session_open(const SessionOptions *options)
 	session->lacks = options->lacks;
 	session->timeout_us = options->timeout_us;
 	snprintf(session->timeout, sizeof(session->timeout), INT64_FORMAT, options->timeout_us / 1000);
+	check_string(options->dbname);
 	session->conn = attempt(options, NULL);
 	if (PQstatus(session->conn) == CONNECTION_BAD && PQconnectionNeedsPassword(session->conn) &&
 		!options->no_password && isatty(STDIN_FILENO))

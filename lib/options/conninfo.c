@@ -24,6 +24,20 @@ conninfo_parse(const char *conninfo, char **fault)
 }
 
 /*
+ * An "@" in the password of a URI ends the password for libpq, which takes the rest for
+ * a host and a port, and quotes them when it cannot connect.
+ */
+static bool
+has_password_in_host(const PQconninfoOption *part)
+{
+	for (; part->keyword != NULL; part++)
+		if ((strcmp(part->keyword, "host") == 0 || strcmp(part->keyword, "port") == 0) &&
+			part->val != NULL && part->val[0] != '\0' && strchr(part->val + 1, '@') != NULL)
+			return true;
+	return false;
+}
+
+/*
  * libpq's own words quote pieces of the string, so they are kept only when
  * no password can be among them.
  */
@@ -40,6 +54,12 @@ conninfo_check(const char *conninfo, char **reason)
 		*reason = psprintf("invalid connection string%s%s",
 						   may_quote ? ": " : "", may_quote ? fault : "");
 		(*reason)[strcspn(*reason, "\n")] = '\0';
+	}
+	else if (strstr(conninfo, "://") != NULL && has_password_in_host(parts))
+	{
+		*reason = pstrdup("invalid connection string: in a URI, write @ in a password as %40");
+		PQconninfoFree(parts);
+		parts = NULL;
 	}
 	PQfreemem(fault);
 	PQconninfoFree(parts);

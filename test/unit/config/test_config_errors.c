@@ -150,6 +150,10 @@ test_passwords_are_not_quoted(void **state)
 				 ":1:11: postgres: invalid connection string");
 	expect_error("postgres: 'postgresql://u:s3cret@[h/d'\n" HANDLERS,
 				 ":1:11: postgres: invalid connection string");
+	expect_error("postgres: 'postgresql://u:one@s3cret@h/d'\n" HANDLERS,
+				 ":1:11: postgres: invalid connection string: in a URI, write @ in a password as %40");
+	expect_error("postgres: 'postgresql://u:one@two:s3cret@h:1/d'\n" HANDLERS,
+				 ":1:11: postgres: invalid connection string: in a URI, write @ in a password as %40");
 }
 
 static void
