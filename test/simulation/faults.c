@@ -170,6 +170,13 @@ resume_errors(Process *process)
 }
 
 static void
+change_limit(Process *process)
+{
+	if (server_is_up())
+		model_change_limit();
+}
+
+static void
 add_tasks(Process *process)
 {
 	for (int64 n = world_between(1, 15); n > 0 && server_is_up(); n--)
@@ -186,7 +193,7 @@ static const struct
 	{break_connection, true}, {end_session, true}, {silence_session}, {cut_machine}, {freeze}, {freeze_at_grab},
 	{process_kill},
 	{drain}, {crash_server}, {stall_server}, {refuse_calls}, {disturb_triggers, true}, {set_clock},
-	{cancel, true}, {pause_or_resume}, {resume_errors, true}, {add_tasks, true}
+	{cancel, true}, {pause_or_resume}, {change_limit}, {resume_errors, true}, {add_tasks, true}
 };
 
 static int	weights[lengthof(kinds)];
@@ -255,6 +262,7 @@ faults_end(void)
 	server_refuse(0);
 	model_disturb_triggers(0, 0);
 	model_resume_types();
+	model_open_limits();
 	for (int i = 0; i < MACHINES; i++)
 	{
 		connection_heal(i);

@@ -16,6 +16,8 @@
 /* One version of one task. */
 typedef struct Life
 {
+	dlist_node	node;			/* while it runs */
+	int			type;
 	int			starts;
 	int			undone;			/* grabs that a crash has undone */
 	int			running;
@@ -27,6 +29,7 @@ typedef struct Life
 } Life;
 
 static Life *lives;
+static dlist_head running;		/* Lives */
 static bool late_is_excused;
 static int64 light_us;			/* the faults are light since then; -1: they
 								 * are not */
@@ -35,6 +38,7 @@ void
 judge_begin(void)
 {
 	lives = palloc0(sizeof(Life) * MODEL_TASKS * VERSIONS);
+	dlist_init(&running);
 	late_is_excused = false;
 	light_us = -1;
 }
@@ -63,9 +67,51 @@ life(int number, int64 version)
 static void
 count_running(Process *process, const Row *row, Life *of, int n)
 {
+	if (of->running == 0)
+		dlist_push_tail(&running, &of->node);
 	of->running += n;
+	if (of->running == 0)
+		dlist_delete(&of->node);
+	of->type = row->type;
 	process->running += n;
 	process->running_of[row->type] += n;
+}
+
+/* Tasks of the type that run under the limit, and belong to their nodes. */
+static int
+count_under(int limit)
+{
+	dlist_iter	iter;
+	ModelLimit	found;
+	int			n = 0;
+
+	dlist_foreach(iter, &running)
+	{
+		const Life *of = dlist_container(Life, node, iter.cur);
+
+		n += model_limit(limit, of->type, &found) && !of->taken_over && of->grabbed_us >= found.since_us;
+	}
+	return n;
+}
+
+static void
+check_limits(const Process *process, const Row *row)
+{
+	ModelLimit	found;
+
+	for (int limit = 0; limit < model_limits(); limit++)
+	{
+		int			here = limit < MODEL_TYPES ? process->running_of[limit] : process->running;
+
+		if (!model_limit(limit, row->type, &found))
+			continue;
+		if (found.of_node >= 0 && here > found.of_node)
+			world_fail("%s runs %d tasks under its limit of %s, which is %d", process->name, here, found.name,
+					   found.of_node);
+		if (found.most >= 0 && count_under(limit) > found.most)
+			world_fail("the cluster runs %d tasks under its limit of %s, which is %d", count_under(limit), found.name,
+					   found.most);
+	}
 }
 
 static void
@@ -102,6 +148,7 @@ judge_start(Process *process, const Row *row, int64 version)
 	of->process = process;
 	count_running(process, row, of, 1);
 	check_room(process, row);
+	check_limits(process, row);
 }
 
 void

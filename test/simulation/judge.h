@@ -7,7 +7,9 @@
  *	  undone its grab, which only a task with the stuck rule "retry" allows;
  *	- no process runs a version twice at once;
  *	- no task starts after its incarnation was declared gone, unless a clock was set;
- *	- no node runs more tasks than its configuration and its handlers allow;
+ *	- no node runs more tasks than its configuration, its handlers and its limits allow;
+ *	- no more tasks run in the cluster than a limit of it allows, of those that were
+ *	  grabbed under this limit and not taken over;
  *	- the database accepts one outcome for a version, and one that its handler said;
  *	- a node that lives starts what it has grabbed, unless the faults are heavy;
  *	- no task is lost: in the end each one has ended.

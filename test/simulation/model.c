@@ -64,6 +64,7 @@ model_begin(bool is_ring)
 	model.due_us = -1;
 
 	nodes_begin();
+	limits_begin();
 }
 
 int64
@@ -424,6 +425,8 @@ call_of_tasks(Session *session, const ServerCall *call)
 		return tasks_finish(call);
 	if (statement == &call_resolve_finish)
 		return tasks_resolve_finish(call);
+	if (statement == &call_offer_slots)
+		return limits_offer(call);
 	if (statement == &call_sweep)
 		return tasks_sweep(call);
 	if (statement == &call_promote)
@@ -461,7 +464,7 @@ plain_call(const PgStatement *statement)
 		if (plains[i].statement == statement)
 			return plain(plains[i].zeros, plains[i].columns);
 	if (statement == &call_read_limits)
-		return result_new(LIMITS_BURST + 1);
+		return limits_read();
 	if (statement == &call_check_handlers)
 		return result_new(2);
 	if (statement == &call_monitor)

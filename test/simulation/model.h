@@ -4,7 +4,7 @@
  *		What the functions of the extension do, on tables in memory.
  *
  * The model knows the functions that a sidecar calls.  It names any other call, and
- * refuses it as an older extension would.  It has no limits of the cluster, no schedules, no
+ * refuses it as an older extension would.  It has no schedules, no
  * functions of policies, and no locks that a transaction holds over time.
  *
  *-------------------------------------------------------------------------
@@ -100,6 +100,10 @@ extern void model_pause_bucket(int bucket);
 extern void model_pause_any(void);
 extern void model_resume_types(void);
 
+/* A limit of the cluster is set, changed or dropped; and in the end none is 0. */
+extern void model_change_limit(void);
+extern void model_open_limits(void);
+
 /* Triggers are lost and doubled, in so many of a thousand cases. */
 extern void model_disturb_triggers(int lost, int doubled);
 
@@ -110,6 +114,18 @@ extern const Row *model_row(int number);
 
 /* NULL: no task has that id. */
 extern Row *model_find(const void *id);
+
+typedef struct ModelLimit
+{
+	const char *name;
+	int			most;			/* in the cluster; -1: any number */
+	int			of_node;		/* on each node */
+	int64		since_us;		/* by the world's clock; of most */
+} ModelLimit;
+
+/* False: that limit, of so many, does not cover the type. */
+extern bool model_limit(int limit, int type, ModelLimit *found);
+extern int	model_limits(void);
 extern const char *model_status_name(Status status);
 
 #endif							/* SIM_MODEL_H */

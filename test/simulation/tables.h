@@ -62,6 +62,21 @@ extern int64 nodes_find_gone(void);
 
 extern void nodes_begin(void);
 
+/* ---- limits ---- */
+
+extern void limits_begin(void);
+extern PGresult *limits_read(void);
+extern PGresult *limits_offer(const ServerCall *call);
+
+/* Whether a limit of the cluster has the type: its grabs are durable. */
+extern bool limits_cover(int type);
+
+/* The name of a limit that refuses a task of the type; again_ms: 0, or when to ask again. */
+extern const char *limits_refuse(int type, int64 incarnation, int64 *again_ms);
+
+/* Tasks of each type have left their slots, and their node has not ended them. */
+extern void limits_offer_types(const int *freed);
+
 /* ---- tasks.c ---- */
 
 extern PGresult *tasks_grab(const ServerCall *call);

@@ -67,6 +67,20 @@ can_be_grabbed(const Row *row, const ServerCall *call, int i, int64 version)
 		(buckets.n == 0 || elements_have_text(&buckets, model_buckets[row->bucket]));
 }
 
+/* The answer names the limit, and has no version. */
+static void
+put_refusal(PGresult *result, int at, const Row *row, const char *limit, int64 again_ms)
+{
+	for (int i = 0; i <= GRAB_RUNNABLE; i++)
+		result_null(result, at, i);
+	result_bytes(result, at, GRAB_ID, row->id, sizeof(row->id));
+	result_text(result, at, GRAB_TYPE, limit);
+	if (again_ms == 0)
+		return;
+	result_int(result, at, GRAB_TRIES, again_ms);
+	result_time(result, at, GRAB_GRABBED, model_clock_us() + MS_TO_US(again_ms));
+}
+
 PGresult *
 tasks_grab(const ServerCall *call)
 {
@@ -86,9 +100,18 @@ tasks_grab(const ServerCall *call)
 	for (int i = 0; i < ids.n && nodes_may_grab(incarnation); i++)
 	{
 		Row		   *row = model_find(ids.values[i]);
+		const char *limit;
+		int64		again_ms;
 
 		if (!can_be_grabbed(row, call, i, element_int(&versions, i)))
 			continue;
+		limit = limits_refuse(row->type, incarnation, &again_ms);
+		if (limit != NULL)
+		{
+			world_count(REACHED_REFUSED);
+			put_refusal(result, n++, row, limit, again_ms);
+			continue;
+		}
 		tables_touch(row);
 		row->status = ROW_PROCESSING;
 		row->version++;
@@ -98,7 +121,7 @@ tasks_grab(const ServerCall *call)
 		row->incarnation = incarnation;
 		row->token = param_int(call, 3);
 		row->rule = read_rule(&rules, i);
-		durable |= row->rule != RULE_RETRY;
+		durable |= row->rule != RULE_RETRY || limits_cover(row->type);
 		world_tell("task %d v" INT64_FORMAT " is grabbed by incarnation " INT64_FORMAT, row->number, row->version,
 				   incarnation);
 		judge_grab(row);
@@ -492,6 +515,7 @@ tasks_recover(const ServerCall *call)
 	bool		whole_table = param_bool(call, 0);
 	int64		next_ms = nodes_find_gone();
 	int64		counts[RECOVER_NEXT_MS] = {0};
+	int			freed[MODEL_TYPES] = {0};
 
 	for (int i = 0; i < model_count(); i++)
 	{
@@ -504,6 +528,7 @@ tasks_recover(const ServerCall *call)
 			continue;
 		if (row->queued && !is_orphan)
 			judge_overdue(row);
+		freed[row->type]++;
 		apply_rule(row, counts);
 	}
 	for (int i = 0; i < RECOVER_NEXT_MS; i++)
@@ -513,6 +538,7 @@ tasks_recover(const ServerCall *call)
 	else
 		result_int(result, 0, RECOVER_NEXT_MS, next_ms);
 	tables_commit(true);
+	limits_offer_types(freed);
 	return result;
 }
 
