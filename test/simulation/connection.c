@@ -10,9 +10,11 @@
 #include "base/chance.h"
 #include "calls/calls.h"
 #include "connection.h"
+#include "judge.h"
 #include "pg/pg.h"
 #include "server.h"
 #include "sim_loop.h"
+#include "values.h"
 #include "world.h"
 
 #define CONNECT_US SECONDS_TO_US(10)
@@ -544,6 +546,25 @@ pg_on_notify(Pg *pg, PgNotifyFn fn)
 	pg->on_notify = fn;
 }
 
+/* The tasks of a grab: their slots are booked. */
+static void
+tell_grabbed(const Process *process, const PgStatement *statement, const WireParams *params)
+{
+	ServerCall	call = {.statement = statement, .params = *params};
+	Elements	ids;
+	Elements	versions;
+
+	param_array(&call, 0, &ids);
+	param_array(&call, 1, &versions);
+	for (int i = 0; i < ids.n; i++)
+	{
+		const Row  *row = model_find(ids.values[i]);
+
+		if (row != NULL)
+			judge_ask(process, row, element_int(&versions, i) + 1);
+	}
+}
+
 void
 pg_send(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn, void *arg)
 {
@@ -562,6 +583,8 @@ pg_send(Pg *pg, const PgStatement *statement, WireParams *params, PgResultFn fn,
 	call->arg = arg;
 	pg->ncalls++;
 	world_tell("%s: %s sends %s", pg->process->name, pg->role, statement->name);
+	if (statement == &call_grab || statement == &call_grab_bare)
+		tell_grabbed(pg->process, statement, params);
 	if (statement == &call_grab && pg->process->ambush_us > 0)
 	{
 		sim_loop_freeze(loop_of(pg), pg->process->ambush_us);

@@ -10,6 +10,7 @@
 #include "connection.h"
 #include "faults.h"
 #include "judge.h"
+#include "machines.h"
 #include "model.h"
 #include "sim_loop.h"
 #include "world.h"
@@ -85,8 +86,18 @@ freeze_at_grab(Process *process)
 static void
 drain(Process *process)
 {
-	if (!sim_loop_is_frozen(process->loop))
+	if (sim_loop_is_frozen(process->loop))
+		return;
+	process_drain(process);
+	/* The second time, it ends at once. */
+	if (world_happens(100))
 		process_drain(process);
+}
+
+static void
+reload(Process *process)
+{
+	machines_reload(process);
 }
 
 static void
@@ -192,7 +203,7 @@ static const struct
 }			kinds[] = {
 	{break_connection, true}, {end_session, true}, {silence_session}, {cut_machine}, {freeze}, {freeze_at_grab},
 	{process_kill},
-	{drain}, {crash_server}, {stall_server}, {refuse_calls}, {disturb_triggers, true}, {set_clock},
+	{drain}, {reload}, {crash_server}, {stall_server}, {refuse_calls}, {disturb_triggers, true}, {set_clock},
 	{cancel, true}, {pause_or_resume}, {change_limit}, {resume_errors, true}, {add_tasks, true}
 };
 

@@ -101,7 +101,7 @@ sim_start(Runner *runner, Task *task)
 {
 	Run		   *run = palloc0(sizeof(Run));
 
-	judge_start(runner->process, model_find(task->id), task->version);
+	judge_start(runner->process, model_find(task->id), task->version, world_now_us());
 	run->runner = runner;
 	run->task = task;
 	task->run = run;
@@ -109,6 +109,12 @@ sim_start(Runner *runner, Task *task)
 	choose_verdict(&run->verdict);
 	loop_timer_start(run->timer, choose_length());
 	dlist_push_tail(&runner->runs, &run->node);
+}
+
+static void
+sim_reload(Runner *runner, const HandlerConfig *config)
+{
+	runner->config = config;
 }
 
 static void
@@ -145,6 +151,7 @@ static const Option options[] = {
 const HandlerKind handler_noop = {
 	.options = {options, lengthof(options), sizeof(HandlerConfig), NULL},
 	.open = sim_open,
+	.reload = sim_reload,
 	.start = sim_start,
 	.stop_task = sim_stop_task,
 	.close = sim_close

@@ -13,23 +13,38 @@
 /* Far more than any task reaches in a run. */
 #define VERSIONS 2000
 
+/*
+ * A reload that lowers a limit ends nothing, and keeps the slots that are booked.  The
+ * grab of such a slot is sent after that time at the latest.
+ */
+#define BOOKED_US SECONDS_TO_US(90)
+
 /* One version of one task. */
 typedef struct Life
 {
-	dlist_node	node;			/* while it runs */
-	int			type;
 	int			starts;
 	int			undone;			/* grabs that a crash has undone */
-	int			running;
 	const Process *process;		/* that has started it last */
+	const Process *asker;		/* that has asked for it last */
+	int64		asked_us;		/* for the first time */
 	int64		grabbed_us;
 	int			accepted;
 	bool		taken_over;
+	int64		taken_over_us;
 	unsigned	results;		/* a bit for each that the handler has said */
 } Life;
 
+/* A handler at work. */
+typedef struct Run
+{
+	dlist_node	node;
+	const Process *process;
+	const Life *life;
+	int			type;
+} Run;
+
 static Life *lives;
-static dlist_head running;		/* Lives */
+static dlist_head running;		/* Runs */
 static bool late_is_excused;
 static int64 light_us;			/* the faults are light since then; -1: they
 								 * are not */
@@ -63,18 +78,32 @@ life(int number, int64 version)
 	return &lives[number * VERSIONS + version];
 }
 
-/* Counts a task that begins, or ends. */
-static void
-count_running(Process *process, const Row *row, Life *of, int n)
+static Run *
+find_run(const Process *process, const Life *of)
 {
-	if (of->running == 0)
-		dlist_push_tail(&running, &of->node);
-	of->running += n;
-	if (of->running == 0)
-		dlist_delete(&of->node);
-	of->type = row->type;
-	process->running += n;
-	process->running_of[row->type] += n;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &running)
+	{
+		Run		   *run = dlist_container(Run, node, iter.cur);
+
+		if (run->process == process && run->life == of)
+			return run;
+	}
+	return NULL;
+}
+
+static void
+add_run(Process *process, const Row *row, const Life *of)
+{
+	Run		   *run = palloc(sizeof(Run));
+
+	run->process = process;
+	run->life = of;
+	run->type = row->type;
+	dlist_push_tail(&running, &run->node);
+	process->running++;
+	process->running_of[row->type]++;
 }
 
 /* Tasks of the type that run under the limit, and belong to their nodes. */
@@ -87,9 +116,11 @@ count_under(int limit)
 
 	dlist_foreach(iter, &running)
 	{
-		const Life *of = dlist_container(Life, node, iter.cur);
+		const Run  *run = dlist_container(Run, node, iter.cur);
+		const Life *of = run->life;
 
-		n += model_limit(limit, of->type, &found) && !of->taken_over && of->grabbed_us >= found.since_us;
+		n += model_limit(limit, run->type, &found) && !of->taken_over && of->grabbed_us >= found.since_us &&
+			of->process == run->process;
 	}
 	return n;
 }
@@ -114,30 +145,57 @@ check_limits(const Process *process, const Row *row)
 	}
 }
 
-static void
-check_room(const Process *process, const Row *row)
+/* Tasks that the process runs and has asked for since a time; type -1: of all types. */
+static int
+count_since(const Process *process, int type, int64 since_us)
 {
-	if (process->running_of[row->type] > process->most_of[row->type])
-		world_fail("%s runs %d tasks of a handler, which may run %d", process->name, process->running_of[row->type],
-				   process->most_of[row->type]);
-	if (process->most > 0 && process->running > process->most)
-		world_fail("%s runs %d tasks, and may run %d", process->name, process->running, process->most);
+	dlist_iter	iter;
+	int			n = 0;
+
+	dlist_foreach(iter, &running)
+	{
+		const Run  *run = dlist_container(Run, node, iter.cur);
+
+		n += run->process == process && (type < 0 || run->type == type) && run->life->asked_us > since_us;
+	}
+	return n;
+}
+
+static void
+check_room(const Process *process, int type, const Room *room)
+{
+	int			n = count_since(process, type, room->lowered_us + BOOKED_US);
+
+	if (room->most > 0 && n > room->most)
+		world_fail("%s runs %d tasks of %s, and may run %d", process->name, n, type < 0 ? "all types" : model_types[type],
+				   room->most);
 }
 
 void
-judge_start(Process *process, const Row *row, int64 version)
+judge_ask(const Process *process, const Row *row, int64 version)
+{
+	Life	   *of = life(row->number, version);
+
+	if (of->asker == process)
+		return;
+	of->asker = process;
+	of->asked_us = world_now_us();
+}
+
+void
+judge_start(Process *process, const Row *row, int64 version, int64 given_us)
 {
 	Life	   *of = life(row->number, version);
 
 	world_count(REACHED_RUNS);
 	world_tell("%s starts task %d v" INT64_FORMAT, process->name, row->number, version);
-	if (of->running > 0 && of->process == process)
+	if (find_run(process, of) != NULL)
 		world_fail("%s runs task %d v" INT64_FORMAT " twice at once", process->name, row->number, version);
 	if (of->starts > of->undone)
 		world_fail("%s starts task %d v" INT64_FORMAT " a second time", process->name, row->number, version);
 	if (of->undone > 0 && row->rule != RULE_RETRY)
 		world_fail("the grab of task %d v" INT64_FORMAT " was not durable", row->number, version);
-	if (of->taken_over)
+	if (of->taken_over && given_us >= of->taken_over_us)
 	{
 		world_count(REACHED_LATE);
 		if (!late_is_excused)
@@ -146,8 +204,9 @@ judge_start(Process *process, const Row *row, int64 version)
 	}
 	of->starts++;
 	of->process = process;
-	count_running(process, row, of, 1);
-	check_room(process, row);
+	add_run(process, row, of);
+	check_room(process, row->type, &process->room_of[row->type]);
+	check_room(process, -1, &process->room);
 	check_limits(process, row);
 }
 
@@ -160,7 +219,13 @@ judge_result(const Row *row, int64 version, TaskResult result)
 void
 judge_stop(Process *process, const Row *row, int64 version)
 {
-	count_running(process, row, life(row->number, version), -1);
+	Run		   *run = find_run(process, life(row->number, version));
+
+	world_tell("%s has left task %d v" INT64_FORMAT, process->name, row->number, version);
+	process->running--;
+	process->running_of[row->type]--;
+	dlist_delete(&run->node);
+	pfree(run);
 }
 
 /* Results that only the handler can know. */
@@ -209,9 +274,12 @@ judge_overdue(const Row *row)
 void
 judge_take_over(const Row *row)
 {
+	Life	   *of = life(row->number, row->version);
+
 	world_count(REACHED_TAKEN_OVER);
 	world_tell("task %d v" INT64_FORMAT " is taken over", row->number, row->version);
-	life(row->number, row->version)->taken_over = true;
+	of->taken_over = true;
+	of->taken_over_us = world_now_us();
 }
 
 void

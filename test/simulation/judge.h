@@ -6,7 +6,8 @@
  *	- a version of a task starts once, and again only if a crash of the server has
  *	  undone its grab, which only a task with the stuck rule "retry" allows;
  *	- no process runs a version twice at once;
- *	- no task starts after its incarnation was declared gone, unless a clock was set;
+ *	- no task is let start after its incarnation was declared gone, unless a clock was
+ *	  set.  A task in the pipe of a worker may start later, until the lease is over;
  *	- no node runs more tasks than its configuration, its handlers and its limits allow;
  *	- no more tasks run in the cluster than a limit of it allows, of those that were
  *	  grabbed under this limit and not taken over;
@@ -33,11 +34,15 @@ extern void judge_expect_starts(void);
 
 /* ---- handlers ---- */
 
-extern void judge_start(Process *process, const Row *row, int64 version);
+/* given_us: when the sidecar let it start, by the world's clock. */
+extern void judge_start(Process *process, const Row *row, int64 version, int64 given_us);
 extern void judge_result(const Row *row, int64 version, TaskResult result);
 
 /* The handler has ended, or was ended. */
 extern void judge_stop(Process *process, const Row *row, int64 version);
+
+/* The process asks for a task, which will have that version. */
+extern void judge_ask(const Process *process, const Row *row, int64 version);
 
 /* ---- the database ---- */
 

@@ -61,6 +61,13 @@ limits_begin(void)
 {
 	memset(shared, 0, sizeof(shared));
 	for (int limit = 0; limit < LIMITS; limit++)
+		shared[limit].most = own[limit] = -1;
+}
+
+void
+model_choose_limits(void)
+{
+	for (int limit = 0; limit < LIMITS; limit++)
 	{
 		shared[limit].most = world_happens(300) ? (int) world_between(1, 5) : -1;
 		own[limit] = world_happens(150) ? (int) world_between(1, 4) : -1;

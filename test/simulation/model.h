@@ -100,6 +100,9 @@ extern void model_pause_bucket(int bucket);
 extern void model_pause_any(void);
 extern void model_resume_types(void);
 
+/* At the begin: limits of the cluster, and of each node for the whole run. */
+extern void model_choose_limits(void);
+
 /* A limit of the cluster is set, changed or dropped; and in the end none is 0. */
 extern void model_change_limit(void);
 extern void model_open_limits(void);

@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "connection.h"
 #include "execute/runner.h"
-#include "options/options.h"
+#include "options/config_file.h"
 #include "process.h"
 #include "sidecar.h"
 #include "sim_loop.h"
@@ -41,6 +41,54 @@ process_on(int machine)
 	return processes[machine];
 }
 
+/* ---- its configuration ---- */
+
+static void
+set_room(Room *room, int most, bool is_reload)
+{
+	if (is_reload && most > 0 && (room->most == 0 || most < room->most))
+		room->lowered_us = world_now_us();
+	room->most = most;
+}
+
+static void
+note_config(Process *process, const Config *config, bool is_reload)
+{
+	set_room(&process->room, config->concurrency, is_reload);
+	for (int type = 0; type < MODEL_TYPES; type++)
+	{
+		const HandlerConfig *handler = config_handler(config, model_types[type]);
+
+		if (handler != NULL)
+			set_room(&process->room_of[type], handler->concurrency, is_reload);
+	}
+}
+
+static void
+log_config(const void *config)
+{
+}
+
+static void
+apply(void *arg, void *config)
+{
+	Process    *process = arg;
+
+	world_tell("%s reloads", process->name);
+	note_config(process, config, true);
+	sidecar_reload(process->sidecar, config);
+}
+
+static const ConfigFile config_file = {"", &config_section, handler_kinds, log_config, apply, NULL};
+
+void
+process_reload(Process *process)
+{
+	sim_loop_signal(process->loop);
+}
+
+/* ---- its life ---- */
+
 void
 process_start(int machine, const char *path)
 {
@@ -51,9 +99,10 @@ process_start(int machine, const char *path)
 	if (config == NULL)
 		world_fail("the configuration is wrong: %s", error);
 	process->machine = machine;
-	process->most = config->concurrency;
+	process->room.lowered_us = PG_INT64_MIN / 2;
 	for (int type = 0; type < MODEL_TYPES; type++)
-		process->most_of[type] = config_handler(config, model_types[type])->concurrency;
+		process->room_of[type].lowered_us = PG_INT64_MIN / 2;
+	note_config(process, config, false);
 	snprintf(process->name, sizeof(process->name), "node%d/%d", machine, ++nstarts);
 	dlist_init(&process->connections);
 	dlist_init(&process->children);
@@ -61,6 +110,7 @@ process_start(int machine, const char *path)
 	processes[machine] = process;
 	world_tell("%s starts", process->name);
 	current = process;
+	process->reload = reload_open(process->loop, &config_file, path, config, process);
 	process->sidecar = sidecar_open(process->loop, config);
 	current = NULL;
 	loop_want_turn(process->loop);
@@ -79,6 +129,7 @@ static void
 end(Process *process)
 {
 	current = process;
+	reload_close(process->reload);
 	sidecar_free(process->sidecar);
 	current = NULL;
 	loop_free(process->loop);

@@ -16,6 +16,13 @@
 
 #define MACHINES 3
 
+/* How many tasks may run at once, by a configuration. */
+typedef struct Room
+{
+	int			most;			/* 0: any number */
+	int64		lowered_us;		/* by a reload, at this time; below 0: never */
+} Room;
+
 typedef struct Process
 {
 	int			machine;
@@ -27,10 +34,10 @@ typedef struct Process
 								 * next grab */
 	dlist_head	children;		/* see children.c */
 	int			running;		/* tasks whose handler runs */
-	int			most;			/* that may run by its configuration; 0: any
-								 * number */
+	Room		room;
 	int			running_of[MODEL_TYPES];
-	int			most_of[MODEL_TYPES];
+	Room		room_of[MODEL_TYPES];
+	struct Reload *reload;
 } Process;
 
 /* The process whose code runs; NULL: the world's. */
@@ -46,6 +53,7 @@ extern Process *process_on(int machine);
 extern void process_start(int machine, const char *path);
 
 extern void process_drain(Process *process);
+extern void process_reload(Process *process);
 extern void process_kill(Process *process);
 
 /* Takes away a process whose loop has stopped.  True: it was there. */

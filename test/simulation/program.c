@@ -39,7 +39,17 @@ struct Program
 	StringInfoData input;
 	dlist_head	jobs;			/* in the order of their lines */
 	Event	   *reading;
+	int64		nread;			/* bytes of its input */
+	int64		nwritten;		/* by the sidecar, as of the last look */
+	StringInfoData marks;		/* Marks, in the order of time */
 };
+
+/* So many bytes were written by that time. */
+typedef struct Mark
+{
+	int64		nwritten;
+	int64		at_us;
+} Mark;
 
 typedef struct Job
 {
@@ -48,6 +58,7 @@ typedef struct Job
 	char		id[TASK_ID_TEXT + 1];
 	const Row  *row;
 	int64		version;
+	int64		given_us;		/* when the sidecar wrote it */
 	int64		start_by_us;	/* by the clock of the machine */
 	bool		is_begun;
 	Event	   *work;			/* NULL: none, or for ever */
@@ -268,7 +279,7 @@ begin(Job *job)
 		say(program, "{\"id\":\"%s\",\"version\":" INT64_FORMAT ",\"started\":true}\n", job->id, job->version);
 	job->is_begun = true;
 	program->nbegun++;
-	judge_start(program->process, job->row, job->version);
+	judge_start(program->process, job->row, job->version, job->given_us);
 	job->work = world_after(choose_length(), end_job, job);
 }
 
@@ -322,6 +333,17 @@ take_cancel(Program *program, const char *id)
 							  found);
 }
 
+/* When the lines that are now taken were written. */
+static int64
+written_us(const Program *program)
+{
+	const Mark *mark = (const Mark *) program->marks.data;
+
+	while (mark->nwritten < program->nread - program->input.len)
+		mark++;
+	return mark->at_us;
+}
+
 /* The first characters of a task: its id, and what is found after that. */
 static void
 add_job(Program *program, const char *task)
@@ -333,6 +355,7 @@ add_job(Program *program, const char *task)
 	if (!trigger_id_parse(job->id, id) || (job->row = model_find(id)) == NULL)
 		world_fail("a worker gets an unknown task: %s", job->id);
 	job->program = program;
+	job->given_us = written_us(program);
 	job->version = strtoll(strstr(task, "\"version\":") + strlen("\"version\":"), NULL, 10);
 	job->start_by_us = MS_TO_US(strtoll(strstr(task, "\"start_by_ms\":") + strlen("\"start_by_ms\":"), NULL, 10));
 	dlist_push_tail(&program->jobs, &job->node);
@@ -368,10 +391,10 @@ take_lines(Program *program)
 	while ((end = strchr(line, '\n')) != NULL)
 	{
 		*end = '\0';
+		program->input.len -= (int) (end + 1 - line);
 		take_line(program, line);
 		line = end + 1;
 	}
-	program->input.len -= (int) (line - program->input.data);
 	memmove(program->input.data, line, program->input.len + 1);
 }
 
@@ -389,6 +412,7 @@ read_input(void *arg)
 	program->is_closed |= n == 0;
 	if (n > 0)
 	{
+		program->nread += n;
 		appendBinaryStringInfo(&program->input, block, (int) n);
 		take_lines(program);
 		sim_loop_look(program->process->loop);
@@ -405,11 +429,24 @@ reading_us(void)
 	return world_happens(950) ? world_between(300, MS_TO_US(500)) : world_between(0, SECONDS_TO_US(20));
 }
 
+static void
+note_written(Program *program)
+{
+	Mark		mark = {.at_us = world_now_us()};
+	int			unread;
+
+	if (ioctl(program->in, FIONREAD, &unread) != 0 || program->nread + unread <= program->nwritten)
+		return;
+	program->nwritten = mark.nwritten = program->nread + unread;
+	appendBinaryStringInfo(&program->marks, (const char *) &mark, sizeof(mark));
+}
+
 void
 program_look(Program *program)
 {
 	struct pollfd poll_in = {program->in, POLLIN, 0};
 
+	note_written(program);
 	if (program->reading == NULL && !program->is_closed && !program->is_leaving && poll(&poll_in, 1, 0) > 0)
 		program->reading = world_after(reading_us(), read_input, program);
 }
@@ -429,6 +466,7 @@ program_new(Process *process, int in, int out, bool tells)
 	program->refuses = world_happens(20);
 	program->width = tells ? (int) world_between(1, 4) : MODEL_TASKS;
 	initStringInfo(&program->input);
+	initStringInfo(&program->marks);
 	dlist_init(&program->jobs);
 	return program;
 }
@@ -448,5 +486,6 @@ program_free(Program *program)
 	if (program->reading != NULL)
 		world_cancel(program->reading);
 	pfree(program->input.data);
+	pfree(program->marks.data);
 	pfree(program);
 }

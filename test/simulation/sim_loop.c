@@ -39,6 +39,9 @@ struct Loop
 	dlist_head	calls;
 	dlist_head	turn_ends;
 	dlist_head	ios;
+	LoopFn		on_signal;
+	void	   *signal_arg;
+	bool		is_signalled;
 	bool		looks;			/* a descriptor may be ready */
 	StringInfoData garbage;		/* pointers, freed at the end of the turn */
 	int64		second;			/* turns of this one are counted */
@@ -97,12 +100,20 @@ arm(Loop *loop)
 	if (loop->wake != NULL)
 		world_cancel(loop->wake);
 	loop->wake = NULL;
-	if (loop->wants_turn || loop->looks || !dlist_is_empty(&loop->calls))
+	if (loop->wants_turn || loop->looks || loop->is_signalled || !dlist_is_empty(&loop->calls))
 		at_us = 0;
 	if (at_us == PG_INT64_MAX || loop->is_stopped)
 		return;
 	at_us = Max(at_us, Max(loop->idle_us, loop->thaw_us));
 	loop->wake = world_after(at_us - world_now_us(), turn, loop);
+}
+
+static void
+run_signal(Loop *loop)
+{
+	if (loop->is_signalled)
+		loop->on_signal(loop->signal_arg);
+	loop->is_signalled = false;
 }
 
 static void
@@ -245,6 +256,7 @@ turn(void *arg)
 	/* libevent promises no order between descriptors and timers. */
 	if (world_happens(300))
 		run_timers(loop);
+	run_signal(loop);
 	run_calls(loop);
 	run_ios(loop);
 	run_timers(loop);
@@ -305,6 +317,13 @@ bool
 sim_loop_is_frozen(const Loop *loop)
 {
 	return loop->thaw_us > world_now_us();
+}
+
+void
+sim_loop_signal(Loop *loop)
+{
+	loop->is_signalled = true;
+	arm(loop);
 }
 
 void
@@ -500,10 +519,9 @@ loop_io_free(LoopIo *io)
 	io->fd = -1;
 }
 
-/* ---- signals: no simulated sidecar has any ---- */
-
 void
 loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg)
 {
-	world_fail("%s waits for signal %d", loop->process->name, signo);
+	loop->on_signal = fn;
+	loop->signal_arg = arg;
 }

@@ -20,6 +20,9 @@ extern void sim_loop_freeze(Loop *loop, int64 us);
 extern void sim_loop_thaw(Loop *loop);
 extern bool sim_loop_is_frozen(const Loop *loop);
 
+/* As SIGHUP does. */
+extern void sim_loop_signal(Loop *loop);
+
 /* A descriptor may have become ready. */
 extern void sim_loop_look(Loop *loop);
 

@@ -14,14 +14,13 @@
 #include "base/port.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "faults.h"
 #include "judge.h"
+#include "machines.h"
 #include "model.h"
 #include "process.h"
 #include "world.h"
@@ -32,92 +31,13 @@
 /* Nothing takes a run so long, of its own processor time. */
 #define RUN_SECONDS 60
 
-static char config_paths[MACHINES][64];
-static FILE *config_files[MACHINES];
-static bool machines_stay_down;
-
-/* ---- machines ---- */
-
-/* Handlers that are nothing but a timer, and workers of any shape. */
-static void
-write_kind(FILE *file, const char *type)
-{
-	bool		is_worker = world_happens(500);
-
-	if (is_worker)
-		fprintf(file, "    worker: [/simulated/%s%s]\n    processes: %d\n    prefetch: %d\n    batch: %d\n", type,
-				world_happens(600) ? ", --tells" : "", (int) world_between(1, 3), (int) world_between(1, 4), world_happens(500) ? 0 : (int) world_between(1, 5));
-	else
-		fprintf(file, "    noop: true\n");
-	if (!is_worker || world_happens(500))
-		fprintf(file, "    concurrency: %d\n", (int) world_between(1, 5));
-}
-
-static void
-write_config(int machine, bool is_ring, int64 lease_s)
-{
-	FILE	   *file;
-	int			fd;
-
-	/* A file without a name is gone with the process, however that ends. */
-	fd = memfd_create("twtasks-simulate", 0);
-	file = fd < 0 || fchmod(fd, 0600) != 0 ? NULL : fdopen(fd, "w");
-	if (file == NULL)
-		world_fail("could not write a configuration: %m");
-	fprintf(file, "postgres: \"dbname=simulated\"\nnode: node%d\nbuckets: [default, other]\nqueue: %s\n",
-			machine, world_happens(500) ? "auto" : is_ring ? "ring" : "notify");
-	fprintf(file, "concurrency: %d\nlook_ahead: %d\ndrain: %ds\nlease: %ds\nsweep: %ds\nhandlers:\n",
-			(int) world_between(0, 6), (int) world_between(4, 60), (int) world_between(2, 10), (int) lease_s,
-			(int) world_between(1, 6));
-	for (int i = 0; i < MODEL_TYPES; i++)
-	{
-		static const char *const rules[] = {"retry", "error", "fail"};
-
-		fprintf(file, "  - types: [%s]\n    timeout: %ds\n    stuck: %s\n    grace: 1s\n"
-				"    retry: {delay: 1s, max_delay: 5s, max_tries: 5}\n",
-				model_types[i], (int) world_between(4, 8), rules[i]);
-		write_kind(file, model_types[i]);
-	}
-	if (fflush(file) != 0)
-		world_fail("could not write a configuration: %m");
-	snprintf(config_paths[machine], sizeof(config_paths[machine]), "/proc/self/fd/%d", fd);
-	config_files[machine] = file;
-}
-
-static void
-start_machine(void *arg)
-{
-	int			machine = (int) (intptr_t) arg;
-
-	process_start(machine, config_paths[machine]);
-}
-
-/* Starts machines again whose process has ended. */
-static void
-look_at_machines(void)
-{
-	static bool is_starting[MACHINES];
-
-	for (int i = 0; i < MACHINES; i++)
-	{
-		(void) process_reap(i);
-		if (process_on(i) != NULL)
-			is_starting[i] = false;
-		else if (!is_starting[i] && !machines_stay_down)
-		{
-			is_starting[i] = true;
-			(void) world_after(faults_down_us(), start_machine, (void *) (intptr_t) i);
-		}
-	}
-}
-
 static void
 run_for(int64 us)
 {
 	int64		until_us = world_now_us() + us;
 
 	do
-		look_at_machines();
+		machines_look();
 	while (world_step(until_us));
 }
 
@@ -148,10 +68,7 @@ check_ends(void)
 static void
 stop_machines(void)
 {
-	machines_stay_down = true;
-	for (int i = 0; i < MACHINES; i++)
-		if (process_on(i) != NULL)
-			process_drain(process_on(i));
+	machines_stop();
 	run_for(SECONDS_TO_US(30));
 	for (int i = 0; i < MACHINES; i++)
 		if (process_on(i) != NULL)
@@ -171,12 +88,13 @@ run(uint64 seed, bool is_told)
 	judge_begin();
 	is_ring = world_happens(650);
 	model_begin(is_ring);
+	model_choose_limits();
 	lease_s = world_happens(500) ? 30 : world_between(5, 12);
-	for (int i = 0; i < MACHINES; i++)
-		write_config(i, is_ring, lease_s);
+	machines_begin(is_ring, lease_s);
 	faults_begin(world_between(SECONDS_TO_US(5), SECONDS_TO_US(60)), false);
 	run_for(SECONDS_TO_US(60));
 	faults_end();
+	machines_complete();
 	run_for(SECONDS_TO_US(20));
 	judge_expect_starts();
 	faults_begin(SECONDS_TO_US(20), true);
@@ -191,8 +109,7 @@ run(uint64 seed, bool is_told)
 	stop_machines();
 	server_close();
 	world_end();
-	for (int i = 0; i < MACHINES; i++)
-		fclose(config_files[i]);
+	machines_end();
 }
 
 /* ---- many runs ---- */

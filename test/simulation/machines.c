@@ -1,0 +1,207 @@
+/*-------------------------------------------------------------------------
+ *
+ * machines.c
+ *		The machines: each starts its sidecar again, with a file of its configuration.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "machines.h"
+#include "world.h"
+
+/* Of the handler of a type: what a reload cannot change. */
+typedef struct Shape
+{
+	bool		is_missing;
+	bool		is_worker;
+	bool		tells;
+	int			processes;
+	int			prefetch;
+	int			batch;			/* 0: each line has one task */
+} Shape;
+
+typedef struct Machine
+{
+	bool		is_starting;
+	char		path[32];
+	FILE	   *file;
+	Shape		shapes[MODEL_TYPES];
+	int			look_ahead;
+	const char *queue;
+} Machine;
+
+static Machine machines[MACHINES];
+static bool is_ring;
+static int64 lease_s;
+static bool are_complete;
+static bool stay_down;
+
+/* ---- files ---- */
+
+static void
+choose_shape(Machine *machine, int type)
+{
+	machine->shapes[type] = (Shape)
+	{
+		/* The first type is always there, since a file needs a handler. */
+		.is_missing = type > 0 && !are_complete && world_happens(70),
+			.is_worker = world_happens(500),
+			.tells = world_happens(600),
+			.processes = (int) world_between(1, 3),
+			.prefetch = (int) world_between(1, 4),
+			.batch = world_happens(500) ? 0 : (int) world_between(1, 5)
+	};
+}
+
+static void
+choose_shapes(Machine *machine)
+{
+	machine->look_ahead = (int) world_between(4, 60);
+	machine->queue = world_happens(500) ? "auto" : is_ring ? "ring" : "notify";
+	for (int type = 0; type < MODEL_TYPES; type++)
+		choose_shape(machine, type);
+}
+
+static void
+write_handler(const Machine *machine, int type)
+{
+	static const char *const rules[] = {"retry", "error", "fail"};
+	const Shape *shape = &machine->shapes[type];
+
+	if (shape->is_missing)
+		return;
+	fprintf(machine->file, "  - types: [%s]\n    timeout: %ds\n    stuck: %s\n    grace: 1s\n"
+			"    retry: {delay: 1s, max_delay: 5s, max_tries: 5}\n",
+			model_types[type], (int) world_between(4, 8), rules[type]);
+	if (shape->is_worker)
+		fprintf(machine->file, "    worker: [/simulated/%s%s]\n    processes: %d\n    prefetch: %d\n    batch: %d\n",
+				model_types[type], shape->tells ? ", --tells" : "", shape->processes, shape->prefetch, shape->batch);
+	else
+		fprintf(machine->file, "    noop: true\n");
+	if (!shape->is_worker || world_happens(500))
+		fprintf(machine->file, "    concurrency: %d\n", (int) world_between(1, 5));
+}
+
+static void
+write_file(const Machine *machine)
+{
+	FILE	   *file = machine->file;
+
+	rewind(file);
+	fprintf(file, "postgres: \"dbname=simulated\"\nnode: node%d\nbuckets: [default, other]\nqueue: %s\n",
+			(int) (machine - machines), machine->queue);
+	fprintf(file, "concurrency: %d\nlook_ahead: %d\ndrain: %ds\nlease: %ds\nsweep: %ds\nhandlers:\n",
+			(int) world_between(0, 6), machine->look_ahead, (int) world_between(2, 10), (int) lease_s,
+			(int) world_between(1, 6));
+	for (int type = 0; type < MODEL_TYPES; type++)
+		write_handler(machine, type);
+	if (fflush(file) != 0 || ftruncate(fileno(file), ftell(file)) != 0)
+		world_fail("could not write a configuration: %m");
+}
+
+/* A file without a name is gone with the process, however that ends. */
+static void
+open_file(Machine *machine)
+{
+	int			fd = memfd_create("twtasks-simulate", 0);
+
+	machine->file = fd < 0 || fchmod(fd, 0600) != 0 ? NULL : fdopen(fd, "w");
+	if (machine->file == NULL)
+		world_fail("could not make a file: %m");
+	snprintf(machine->path, sizeof(machine->path), "/proc/self/fd/%d", fd);
+}
+
+void
+machines_begin(bool with_ring, int64 with_lease_s)
+{
+	memset(machines, 0, sizeof(machines));
+	is_ring = with_ring;
+	lease_s = with_lease_s;
+	are_complete = stay_down = false;
+	for (int i = 0; i < MACHINES; i++)
+		open_file(&machines[i]);
+}
+
+void
+machines_end(void)
+{
+	for (int i = 0; i < MACHINES; i++)
+		fclose(machines[i].file);
+}
+
+/* ---- processes ---- */
+
+static void
+start(void *arg)
+{
+	Machine    *machine = arg;
+
+	choose_shapes(machine);
+	write_file(machine);
+	machine->is_starting = false;
+	process_start((int) (machine - machines), machine->path);
+}
+
+void
+machines_look(void)
+{
+	for (int i = 0; i < MACHINES; i++)
+	{
+		Machine    *machine = &machines[i];
+
+		(void) process_reap(i);
+		if (process_on(i) != NULL || machine->is_starting || stay_down)
+			continue;
+		machine->is_starting = true;
+		(void) world_after(faults_down_us(), start, machine);
+	}
+}
+
+void
+machines_complete(void)
+{
+	are_complete = true;
+	for (int i = 0; i < MACHINES; i++)
+		for (int type = 0; type < MODEL_TYPES; type++)
+			if (machines[i].shapes[type].is_missing && process_on(i) != NULL)
+			{
+				process_drain(process_on(i));
+				break;
+			}
+}
+
+void
+machines_stop(void)
+{
+	stay_down = true;
+	for (int i = 0; i < MACHINES; i++)
+		if (process_on(i) != NULL)
+			process_drain(process_on(i));
+}
+
+/* Something that a reload must refuse. */
+static void
+spoil_file(const Machine *machine)
+{
+	fprintf(machine->file, world_happens(500) ? "  - types: [Z]\n    noop: true\n" : "nonsense: true\n");
+	if (fflush(machine->file) != 0)
+		world_fail("could not write a configuration: %m");
+}
+
+void
+machines_reload(Process *process)
+{
+	Machine    *machine = &machines[process->machine];
+
+	world_tell("%s shall reload", process->name);
+	write_file(machine);
+	if (world_happens(100))
+		spoil_file(machine);
+	process_reload(process);
+}

@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * machines.h
+ *		The machines: each starts its sidecar again, with a file of its configuration.
+ *
+ * A start may bring other handlers: other kinds, and not for each type.  A reload keeps
+ * what needs a restart and changes the rest; now and then it changes what needs a
+ * restart, or breaks the file, and then the old configuration stays in force.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SIM_MACHINES_H
+#define SIM_MACHINES_H
+
+#include "process.h"
+
+extern void machines_begin(bool is_ring, int64 lease_s);
+
+/* Removes the processes that have stopped, and starts new ones. */
+extern void machines_look(void);
+
+/* From now on each file has all types; a process that lacks one drains. */
+extern void machines_complete(void);
+
+/* Drains all processes, and starts none any more. */
+extern void machines_stop(void);
+
+/* Writes the file of the process anew, and lets it be read. */
+extern void machines_reload(Process *process);
+
+extern void machines_end(void);
+
+#endif							/* SIM_MACHINES_H */
