@@ -15,7 +15,7 @@
 #include "machines.h"
 #include "world.h"
 
-/* Of the handler of a type: what a reload cannot change. */
+/* A reload cannot change this of the handler of a type. */
 typedef struct Shape
 {
 	bool		is_missing;

@@ -44,7 +44,7 @@ struct Program
 	StringInfoData marks;		/* Marks, in the order of time */
 };
 
-/* So many bytes were written by that time. */
+/* The number of bytes that were written by that time. */
 typedef struct Mark
 {
 	int64		nwritten;
