@@ -112,7 +112,7 @@ def run(psql, text):
 
 
 def fate(answer, end):
-    """What the server has said of the transaction.  A prepared one outlives its session."""
+    """The fate of the transaction, as far as the server has told it.  A prepared one outlives its session."""
     if answer == "ended":
         return "refused" if end in ("rollback", "unprepared") else "committed"
     if end == "rollback" or (end == "commit" and answer == "refused"):

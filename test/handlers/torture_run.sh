@@ -10,7 +10,7 @@ note()
 }
 
 note start "$TWTASKS_TYPE" "$1"
-result=done status=0
+result='done' status=0
 [ "$TWTASKS_TYPE" = RUN_ONCE ] || [ $(($$ % 20)) -ne 0 ] || result=retry status=75
 note end "$result" "$1"
 exit $status

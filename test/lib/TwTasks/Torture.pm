@@ -144,7 +144,7 @@ sub live
 	return $self->{node}->value_or_undef(q{SELECT count(*) FROM twtasks.task WHERE status <> 'ERROR'});
 }
 
-# To be called again and again: producers stand still while there is too much to do.
+# Callers call it again and again: producers stand still while there is too much to do.
 sub pace
 {
 	my ($self) = @_;
@@ -202,7 +202,7 @@ sub verdict
 	return $witnesses;
 }
 
-# What no witness of tasks sees: damage in the files, and processes that crashed by
+# No witness of tasks sees this: damage in the files, and processes that crashed by
 # themselves.
 sub sound_ok
 {
