@@ -113,7 +113,7 @@ open_server(void)
 	client.patience = loop_timer_new(client.loop, on_late, NULL);
 	client.path = psprintf("/tmp/twtasks-fuzz.%d", (int) getpid());
 	initStringInfo(&client.heard);
-	/* of a process that failed and had our number */
+	/* a process that failed may have had our number */
 	clean_up();
 	http = http_open(client.loop, address, tokens);
 	http_listen_unix(http, client.path);

@@ -28,18 +28,19 @@ read_settings(const char *line)
 static void
 read_names(Input *input)
 {
+	char	   *guid = input_text(input);
 	char	   *names[4];
 	struct String_vector vector = {lengthof(names), names};
 	const char *own;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
 		names[i] = input_text(input);
-	own = candidates_own(&vector, names[0]);
-	must(own == NULL || strstr(own, names[0]) != NULL, "a name has its GUID", own);
-	for (int i = 0; i < (int) lengthof(names); i++)
-		must(candidates_before(&vector, names[i]) != names[i], "nobody is before itself", names[i]);
+	own = candidates_own(&vector, guid);
+	must(own == NULL || strncmp(own, guid, strlen(guid)) == 0 || strlen(guid) > GUID_LEN, "a name has its GUID", own);
+	must(own == NULL || candidates_before(&vector, own) != own, "nobody is before itself", own);
 	for (int i = 0; i < (int) lengthof(names); i++)
 		pfree(names[i]);
+	pfree(guid);
 }
 
 int
