@@ -133,6 +133,7 @@ END $$;
  *
  * Parameters
  *		retry			as configure_type() takes it
+ *		tries			0: a repeat, which waits as for a first retry, even if there is none
  *
  * Returns
  *		milliseconds; NULL: no more tries

@@ -49,7 +49,7 @@ DECLARE
 	jitter double precision;
 BEGIN
 	FOR part IN SELECT s.stage, s.retries FROM twtasks_internal.retry_stages(retry) s ORDER BY s.n LOOP
-		IF n > part.retries THEN
+		IF n > part.retries AND tries <> 0 THEN
 			n := n - part.retries;
 			CONTINUE;
 		END IF;

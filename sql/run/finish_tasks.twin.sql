@@ -89,7 +89,7 @@ BEGIN
 	SELECT p.retry, nullif(p.retry_function, 'none') AS retry_function, coalesce(p.reset_tries, true) AS reset_tries
 	INTO policy FROM twtasks.policy_of(task.type) p;
 	starts_anew := is_repeat AND policy.reset_tries;
-	delay_ms := twtasks_internal.retry_delay(coalesce(policy.retry, try.retry), CASE WHEN starts_anew THEN 1 ELSE task.tries END);
+	delay_ms := twtasks_internal.retry_delay(coalesce(policy.retry, try.retry), CASE WHEN starts_anew THEN 0 ELSE task.tries END);
 	try.result := CASE WHEN starts_anew THEN 'repeat' WHEN delay_ms IS NULL THEN 'error' ELSE 'retry' END;
 	try.delay_ms := coalesce(given_ms, delay_ms);
 	IF NOT is_repeat AND policy.retry_function IS NOT NULL AND ask THEN

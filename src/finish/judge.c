@@ -46,7 +46,7 @@ judge_by_figures(Datum type, int32 tries, Try *try)
 
 	if (is_repeat && policy->resets_tries)
 	{
-		set_judgement(try, TRY_REPEAT, delay_of(policy, try, 1));
+		set_judgement(try, TRY_REPEAT, delay_of(policy, try, BEFORE_REPEAT));
 		return NULL;
 	}
 	delay_ms = delay_of(policy, try, tries);

@@ -164,7 +164,7 @@ retry_delay_ms(Jsonb *retry, int32 tries)
 		double		delay;
 		double		jitter;
 
-		if (n > part.retries)
+		if (n > part.retries && tries != BEFORE_REPEAT)
 		{
 			n -= part.retries;
 			continue;

@@ -23,6 +23,9 @@
 /* How often a task is tried in all, the first try included. */
 extern int32 retry_tries(Jsonb *retry);
 
+/* In place of a number of tries: a repeat waits as for a first retry, even if there is none. */
+#define BEFORE_REPEAT 0
+
 /*
  * Milliseconds from try number tries to the next one; -1: no more tries.  A
  * part that backs off waits delay * multiplier ^ (n - 1) after its try n, and

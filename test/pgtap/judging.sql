@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(34);
+SELECT plan(35);
 
 CREATE SCHEMA app;
 GRANT USAGE ON SCHEMA app TO PUBLIC;
@@ -56,6 +56,8 @@ SELECT is(pg_temp.finish_all('{LIST,NONE,OTHER,LIST,LIST}', '{done,release,retry
 SELECT is(pg_temp.finish_all('{NONE,NONE,LIST}', '{retry}', retries => ARRAY[NULL, '{}', '{}']::jsonb[]), '{WAITING 0,ERROR,WAITING 10}', 'each task of a batch is judged when all have failed');
 SELECT is(pg_temp.finish_all('{OTHER}', '{retry}', retries => ARRAY['{"delay": "3000000us", "multiplier": 2, "max_delay": "7200000000us", "max_tries": 2, "jitter": 0}'::jsonb]),
 	'{WAITING 3}', 'the figures that the sidecar writes are understood');
+SELECT is(pg_temp.finish_all('{OTHER}', '{repeat}', retries => ARRAY['{"delay": "3s", "max_delay": "9s", "max_tries": 1, "jitter": 0}'::jsonb]),
+	'{WAITING 3}', 'a repeat waits as for a first retry, even if there is none');
 DELETE FROM twtasks.task;
 SELECT a.task_id AS tried FROM twtasks.add_task('LIST') a \gset
 CREATE FUNCTION pg_temp.try(tried uuid) RETURNS text LANGUAGE sql

@@ -82,6 +82,8 @@ FROM plans, twtasks_internal.type_options('PLAN|' || replace(name, ' ', '-')) o 
 SELECT n, twtasks_internal.retry_delay('{"jitter": 0}', n) AS by_default, twtasks_internal.retry_delay('{"delays": ["5ms"]}', n) AS by_list
 FROM unnest('{-2147483648,0,11,12,19,20,21,2147483647}'::integer[]) n ORDER BY n;
 SELECT name, twtasks_internal.retry_delay(retry, 999999) AS late FROM plans WHERE retry->>'max_tries' = '1000000' ORDER BY name COLLATE "C";
+-- A repeat waits as for a first retry, even if there is none.
+SELECT twtasks_internal.retry_delay('{"delay": "7s", "jitter": 0, "max_tries": 1}', 0) AS repeat, twtasks_internal.retry_delay('{"delay": "7s", "jitter": 0, "max_tries": 1}', 1) AS retry;
 -- The random part is at most the jitter, and none for a list that has none.
 SELECT jitter, bool_and(d BETWEEN 5000 * (1 - jitter) - 1 AND 5000) AS within, min(d) < 5000 - 4000 * jitter AS far, max(d) > 5000 - 1000 * jitter AS near
 FROM (SELECT jitter, twtasks_internal.retry_delay(CASE WHEN jitter = 0.1 THEN '{}' ELSE jsonb_build_object('jitter', jitter) END, 1 + 0 * n) AS d
