@@ -598,3 +598,10 @@ session_take_sweep(Session *session)
 	session->wants_sweep = false;
 	return wants;
 }
+
+/* The server rounds delays to whole milliseconds. */
+int64
+server_jitter(const uint8 *id, int64 delay_us, int64 most_us)
+{
+	return delay_us - (delay_us - world_between(0, most_us)) / 1000 * 1000;
+}

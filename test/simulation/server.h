@@ -112,6 +112,9 @@ extern bool session_take_gone(Session *session);
 extern void server_want_sweep(void);
 extern bool session_take_sweep(Session *session);
 
+/* By how much a task's retry comes before its time, at most that: a matter of chance. */
+extern int64 server_jitter(const uint8 *id, int64 delay_us, int64 most_us);
+
 /* Lets the sessions that wait in next_triggers look again. */
 extern void server_wake(void);
 

@@ -167,18 +167,18 @@ tasks_resolve_grab(const ServerCall *call)
 /* ---- finish ---- */
 
 /* The figure behind a name in the retry policy, which the sidecar writes. */
-static int64
+static double
 policy_figure(const Elements *retries, int i, const char *name)
 {
 	int			len;
 	const char *json = element(retries, i, &len);
 	char	   *text = pnstrdup(json, len);
 	const char *at = strstr(text, name);
-	int64		figure;
+	double		figure;
 
 	if (at == NULL)
 		world_fail("a retry policy lacks %s: %s", name, text);
-	figure = strtoll(at + strlen(name), NULL, 10);
+	figure = strtod(at + strlen(name), NULL);
 	pfree(text);
 	return figure;
 }
@@ -195,8 +195,9 @@ retry_us(const Row *row, const Elements *retries, int i, bool is_repeat)
 	if (!is_repeat && row->tries >= policy_figure(retries, i, "\"max_tries\": "))
 		return -1;
 	delay_us = policy_figure(retries, i, "\"delay\": \"");
-	return Min(is_repeat ? delay_us : delay_us << Min(row->tries - 1, 6),
-			   policy_figure(retries, i, "\"max_delay\": \""));
+	delay_us = Min(is_repeat ? delay_us : delay_us << Min(row->tries - 1, 6),
+				   policy_figure(retries, i, "\"max_delay\": \""));
+	return delay_us - server_jitter(row->id, delay_us, delay_us * policy_figure(retries, i, "\"jitter\": "));
 }
 
 static bool

@@ -13,6 +13,7 @@
 #include "calls/calls.h"
 #include "calls_of.h"
 #include "chance.h"
+#include "common/trigger.h"
 #include "config/config.h"
 #include "finish/finish_item.h"
 #include "node/policies.h"
@@ -256,6 +257,15 @@ calls_resolve_grab(int session, int64 incarnation)
 
 /* ---- finishes ---- */
 
+static const char *
+id_of(const Row *row)
+{
+	static char text[37];
+
+	trigger_id_text(row->id, text);
+	return text;
+}
+
 static void
 fill_item(FinishItem *item, const PastCall *past, int i, Policy *policy, Judgement *judgement)
 {
@@ -276,6 +286,18 @@ fill_item(FinishItem *item, const PastCall *past, int i, Policy *policy, Judgeme
 	judgement->task.policy = policy;
 	if (item->delay_ms < 0 || chance_happens(300))
 		item->judgement = judgement;
+	world_tell("%s v" INT64_FORMAT " ends: %s, delay " INT64_FORMAT " ms, %s", id_of(row), item->version,
+			   task_result_name(item->result), item->delay_ms, item->judgement == NULL ? "as it is" : policy->retry);
+}
+
+/* The options of a handler, as sidecar/node/policies.c writes them. */
+static char *
+retry_json(void)
+{
+	return psprintf("{\"delay\": \"" INT64_FORMAT "us\", \"multiplier\": 2, \"max_delay\": \"" INT64_FORMAT "us\", "
+					"\"max_tries\": %d, \"jitter\": %.17g}",
+					MS_TO_US(chance_between(1, 2000)), MS_TO_US(chance_between(2000, 8000)),
+					(int) chance_between(1, 5), chance_happens(500) ? 0 : 0.1);
 }
 
 void
@@ -286,11 +308,11 @@ calls_finish(int session, int64 incarnation)
 	FinishItem	items[TASKS_MOST];
 	FinishItem *pointers[TASKS_MOST];
 	Judgement	judgements[TASKS_MOST];
-	char		retry[] = "{\"delay\": \"1000000us\", \"multiplier\": 2, \"max_delay\": \"5000000us\", \"max_tries\": 5, \"jitter\": 0}";
-	Policy		policy = {.retry = retry};
+	Policy		policy = {0};
 
 	if (past->n == 0)
 		return;
+	policy.retry = retry_json();
 	for (int i = 0; i < past->n; i++)
 	{
 		fill_item(&items[i], past, i, &policy, &judgements[i]);
@@ -305,6 +327,7 @@ calls_finish(int session, int64 incarnation)
 	wire_add_bool(&call.params, false);
 	finish_items_add_json(pointers, past->n, &call.params);
 	sides_call(session, &call);
+	pfree(policy.retry);
 }
 
 void
@@ -331,6 +354,15 @@ calls_sweep(int session, int64 incarnation)
 	wire_add_array(&call.params, WIRE_UUID, nafter);
 	for (int i = 0; i < nafter; i++)
 		wire_uuid(&call.params, model_row((int) chance_between(0, model_count() - 1))->id);
+	sides_call(session, &call);
+}
+
+void
+calls_policies(int session, int64 incarnation)
+{
+	ServerCall	call = begin(&call_policies);
+
+	wire_add_text(&call.params, "node");
 	sides_call(session, &call);
 }
 

@@ -26,6 +26,7 @@ static const Shape shapes[] = {
 	{&call_start_node, "sn", -1},
 	{&call_tick, "bbbiiTibii", 0},
 	{&call_end_node, "-", 0},
+	{&call_policies, "tt-----b-", -1},
 	{&call_promote, "ii-", -1},
 	{&call_recover, "iiii", -1},
 };

@@ -9,6 +9,7 @@
  */
 #include "base/port.h"
 
+#include "calls/calls.h"
 #include "compare.h"
 #include "judge.h"
 #include "sides.h"
@@ -23,6 +24,7 @@ struct Session
 
 static Session sessions[SESSIONS];
 static StringInfoData news;
+static const PGresult *answered;	/* by the server to the same call */
 
 void
 model_side_begin(void)
@@ -56,8 +58,9 @@ model_side_has_session(int session)
 }
 
 PGresult *
-model_side_call(int session, const ServerCall *call, const char **state)
+model_side_call(int session, const ServerCall *call, const PGresult *by_server, const char **state)
 {
+	answered = by_server;
 	return model_call(&sessions[session], call, state);
 }
 
@@ -134,6 +137,20 @@ session_take_sweep(Session *session)
 void
 server_wake(void)
 {
+}
+
+/* The model takes over what the server chose by chance, if that is within its bounds. */
+int64
+server_jitter(const uint8 *id, int64 delay_us, int64 most_us)
+{
+	for (int i = 0; i < PQntuples(answered); i++)
+	{
+		int64		early_us = delay_us - MS_TO_US(wire_get_int(answered, i, FINISH_DELAY_MS));
+
+		if (memcmp(wire_get_uuid(answered, i, FINISH_ID), id, 16) == 0 && early_us >= 0 && early_us < most_us + MS_TO_US(1))
+			return early_us;
+	}
+	return 0;
 }
 
 /* ---- the judge, who has nothing to say here ---- */

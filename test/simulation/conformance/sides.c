@@ -215,8 +215,8 @@ sides_call(int session, ServerCall *call)
 {
 	const Shape *shape = shape_of(call->statement);
 	const char *state;
-	PGresult   *of_model = model_side_call(session, call, &state);
 	PGresult   *of_server = execute(session, call, shape);
+	PGresult   *of_model = model_side_call(session, call, of_server, &state);
 	bool		has_failed = PQresultStatus(of_server) != PGRES_TUPLES_OK;
 	StringInfoData model;
 	StringInfoData server;

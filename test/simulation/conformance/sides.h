@@ -52,7 +52,8 @@ extern void sides_compare(void);
 
 /* ---- of each side ---- */
 
-extern PGresult *model_side_call(int session, const ServerCall *call, const char **state);
+/* by_server: the server's answer, which decides what is chance. */
+extern PGresult *model_side_call(int session, const ServerCall *call, const PGresult *by_server, const char **state);
 extern void model_side_begin(void);
 extern void model_side_connect(int session);
 extern void model_side_disconnect(int session);

@@ -161,6 +161,12 @@ sweep(void)
 }
 
 static void
+policies(void)
+{
+	call_by_any(calls_policies);
+}
+
+static void
 promote(void)
 {
 	call_by_any(calls_promote);
@@ -254,12 +260,10 @@ resume(void)
 static void
 pause_or_resume(void)
 {
-	static bool is_paused[2][Max(MODEL_TYPES, MODEL_BUCKETS)];
 	bool		is_type = chance_happens(700);
 	int			which = (int) chance_between(0, (is_type ? MODEL_TYPES : MODEL_BUCKETS) - 1);
 	const char *what = is_type ? "type" : "bucket";
 
-	(void) is_paused;
 	world_tell("pause or resume %s %d", what, which);
 	(is_type ? model_pause_type : model_pause_bucket) (which);
 	sides_ask(psprintf("SELECT CASE WHEN NOT twtasks.pause_%s($1) THEN twtasks.resume_%s($1) END", what, what),
@@ -293,7 +297,7 @@ static const struct
 	int			weight;
 }			kinds[] = {
 	{start_node, 4}, {tick, 8}, {end_node, 1}, {lose_session, 2}, {end_left, 1},
-	{grab, 12}, {resolve_grab, 2}, {finish, 10}, {resolve_finish, 3}, {sweep, 4}, {promote, 4}, {recover, 6},
+	{grab, 12}, {resolve_grab, 2}, {finish, 10}, {resolve_finish, 3}, {sweep, 4}, {policies, 1}, {promote, 4}, {recover, 6},
 	{take_cancels, 2}, {add, 7}, {cancel, 3}, {resume, 2}, {pause_or_resume, 1}, {pass_time, 10}, {set_clock, 1}
 };
 
