@@ -18,6 +18,9 @@
 #define GRACE_US SECONDS_TO_US(3)
 #define LATE_US MS_TO_US(1500)
 
+/* A row stays for so long after the end of its node. */
+#define KEPT_US SECONDS_TO_US(60)
+
 /* A clock that was set by less was not set. */
 #define DRIFT_US MS_TO_US(100)
 
@@ -34,6 +37,14 @@ NodeRow *
 nodes_find(int64 incarnation)
 {
 	return incarnation >= 1 && incarnation <= nnodes ? &nodes[incarnation - 1] : NULL;
+}
+
+bool
+nodes_is_known(int64 incarnation)
+{
+	const NodeRow *node = nodes_find(incarnation);
+
+	return node != NULL && !node->is_forgotten;
 }
 
 bool
@@ -188,6 +199,27 @@ nodes_tick(Session *session, const ServerCall *call)
 	return result;
 }
 
+static void
+end(NodeRow *node)
+{
+	if (!node->has_ended)
+		node->ended_us = model_clock_us();
+	node->has_ended = true;
+}
+
+void
+nodes_forget(void)
+{
+	for (int i = 0; i < nnodes; i++)
+	{
+		NodeRow    *node = &nodes[i];
+
+		node->is_forgotten |= node->has_ended && !node->has_orphan &&
+			node->ended_us < model_clock_us() - KEPT_US;
+		node->has_orphan = false;
+	}
+}
+
 PGresult *
 nodes_end(const ServerCall *call)
 {
@@ -195,7 +227,7 @@ nodes_end(const ServerCall *call)
 	NodeRow    *node = nodes_find(param_int(call, 0));
 
 	if (node != NULL)
-		node->has_ended = true;
+		end(node);
 	result_null(result, 0, 0);
 	tables_commit(true);
 	return result;
@@ -242,7 +274,7 @@ nodes_find_gone(void)
 			continue;
 		if (at_us < now_us)
 		{
-			nodes[i].has_ended = true;
+			end(&nodes[i]);
 			world_tell("incarnation " INT64_FORMAT " is gone", nodes[i].incarnation);
 		}
 		else

@@ -26,6 +26,9 @@ typedef struct NodeRow
 	int64		boot_us;		/* when the machine was started, by the clock
 								 * of that time */
 	bool		has_ended;
+	int64		ended_us;
+	bool		has_orphan;		/* a task, in the take-over under way */
+	bool		is_forgotten;	/* its row is gone */
 	bool		leads;
 } NodeRow;
 
@@ -52,6 +55,10 @@ extern bool tables_take_triggers(Session *session, PGresult *result);
 
 extern NodeRow *nodes_find(int64 incarnation);	/* NULL: there is none */
 extern bool nodes_live(int64 incarnation);
+
+/* Whether it has a row, if only since it ended not long ago. */
+extern bool nodes_is_known(int64 incarnation);
+
 extern bool nodes_may_grab(int64 incarnation);
 extern PGresult *nodes_start(Session *session, const ServerCall *call);
 extern PGresult *nodes_tick(Session *session, const ServerCall *call);
@@ -59,6 +66,9 @@ extern PGresult *nodes_end(const ServerCall *call);
 
 /* Declares nodes gone.  Returns the milliseconds until the next look; -1: no reason. */
 extern int64 nodes_find_gone(void);
+
+/* The end of a take-over: rows of nodes go that ended long ago and have no task. */
+extern void nodes_forget(void);
 
 extern void nodes_begin(void);
 

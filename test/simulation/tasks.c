@@ -150,7 +150,7 @@ tasks_resolve_grab(const ServerCall *call)
 
 		if (row == NULL)
 			continue;
-		if (row->status == ROW_SUBMITTED && row->version == version && nodes_find(param_int(call, 2)) != NULL)
+		if (row->status == ROW_SUBMITTED && row->version == version && nodes_is_known(param_int(call, 2)))
 		{
 			tables_touch(row);
 			row->version++;
@@ -529,9 +529,12 @@ tasks_recover(const ServerCall *call)
 			continue;
 		if (row->queued && !is_orphan)
 			judge_overdue(row);
+		if (is_orphan)
+			nodes_find(row->incarnation)->has_orphan = true;
 		freed[row->type]++;
 		apply_rule(row, counts);
 	}
+	nodes_forget();
 	for (int i = 0; i < RECOVER_NEXT_MS; i++)
 		result_int(result, 0, i, counts[i]);
 	if (next_ms < 0)
