@@ -132,15 +132,6 @@ lose(const Session *session, const char *sql, const char *why)
 
 /* ---- Statements ---- */
 
-/* libpq gives such a result again and again, until the copy ends. */
-static bool
-begins_copy(const PGresult *result)
-{
-	ExecStatusType status = PQresultStatus(result);
-
-	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
-}
-
 /* Takes what has arrived; waits at most until the deadline. */
 static void
 await(const Session *session, const char *sql, int64 deadline)
@@ -179,7 +170,7 @@ run(const Session *session, const char *sql, int nvalues, const char *const *val
 			break;
 		PQclear(result);
 		result = next;
-		if (begins_copy(result))
+		if (pg_begins_copy(result))
 			lose(session, sql, "the server began a COPY that nobody asked for");
 	}
 	if (result == NULL || PQstatus(session->conn) == CONNECTION_BAD)

@@ -229,15 +229,6 @@ take_result(Pipeline *pipeline, Call *call, PGresult *result)
 	keep_result(call, result);
 }
 
-/* libpq gives such a result again and again, until the copy ends. */
-static bool
-begins_copy(const PGresult *result)
-{
-	ExecStatusType status = PQresultStatus(result);
-
-	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
-}
-
 /*
  * libpq separates results by a NULL.  A second NULL in a row means that there
  * is nothing more; on a broken connection nothing else ever follows.
@@ -255,7 +246,7 @@ pipeline_read(Pipeline *pipeline, PGconn *conn, const char **fault)
 		nulls = result == NULL ? nulls + 1 : 0;
 		if (result == NULL)
 			continue;
-		if (begins_copy(result))
+		if (pg_begins_copy(result))
 		{
 			PQclear(result);
 			*fault = "the server began a COPY that nobody asked for";

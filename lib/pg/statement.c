@@ -17,3 +17,11 @@ pg_sqlstate(const PGresult *result)
 
 	return state == NULL ? "" : state;
 }
+
+bool
+pg_begins_copy(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}

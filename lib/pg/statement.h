@@ -53,4 +53,7 @@ typedef void (*PgResultFn) (void *arg, PgOutcome outcome, PGresult *result);
 /* Returns the five characters of the SQLSTATE; "" if there is none. */
 extern const char *pg_sqlstate(const PGresult *result);
 
+/* Whether libpq gives such a result again and again, until a copy ends. */
+extern bool pg_begins_copy(const PGresult *result);
+
 #endif							/* TWT_STATEMENT_H */
