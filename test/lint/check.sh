@@ -91,6 +91,9 @@ logs()
 	seq 41 42 | tee "$output/tap/regress_log_1" >"$output/tap/regress_log_1_more"
 	touch "$output/tap/1_more_main.log" "$output/tap/1_more.1.a.log" "$output/tap/2.1.a.log"
 	show_logs
+	show_first
+	printf '%s\n' 'not ok 1 - a claim' '# got: 2' >>"$output/tap/regress_log_1"
+	show_first
 }
 
 {
@@ -98,7 +101,9 @@ logs()
 	permitted | says 'allowed skips' 'one.pl: a reason' 'one.pl: PyPI is away' 'one_more.pl: a reason' 'four.pl: another reason'
 	WITH_THREE=no permitted | says 'allowed skips of a build' 'one.pl: a reason' 'one.pl: PyPI is away' 'one_more.pl: a reason' 'three.pl: a reason' 'four.pl: another reason'
 	hanging | count | says 'a test that hangs' "$place/hangs: broke off: ok 1 - begins" '1 1 0'
-	logs | says 'the logs of a failure' '-- regress_log_1' 41 42 '-- 1_main.log' "$(seq 11 40)"
+	logs | says 'the logs of a failure' '-- regress_log_1' 41 42 '-- 1_main.log' "$(seq 11 40)" \
+		'failed: test/t/1.pl: a claim' 'failed: test/t/1.pl: broke off: ok 2' 41 42 \
+		'failed: test/t/1.pl: a claim' 'failed: test/t/1.pl: broke off: ok 2' 'not ok 1 - a claim' '# got: 2'
 	broken_off | says 'a signal' 143 ended
 	overdue | says 'a part that hangs' 'is a failure' 'ok 0 - did not end within 1 s' 'overdue              1 passed, 1 failed'
 } | breaches
