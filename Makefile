@@ -157,8 +157,8 @@ fuzz: ## parsers with random bytes: MINUTES=10 in all, or of some targets, TARGE
 	@scripts/setup check
 	@scripts/fuzz $(or $(MINUTES),10) $(TARGET)
 
-simulate: ## sidecars on a simulated server: SEEDS=1000 FROM=1 of random faults, or SEED=1 with its history
-	@scripts/simulate $(if $(SEED),--tell $(SEED),$(SEEDS) $(FROM))
+simulate: ## sidecars on a simulated server: SEEDS=1000 FROM=1 of random faults, or SEED=1 with its history, as ACTS=1,5-7 make it; SHORTEN=1
+	@scripts/simulate $(if $(SEED),$(if $(SHORTEN),--minimize,--tell) $(SEED) $(ACTS),$(SEEDS) $(FROM))
 
 simulate-mutants: ## how many seeds of the simulation it takes to find each planted fault
 	@scripts/simulate-mutants $(SEEDS)

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "acts.h"
 #include "children.h"
 #include "faults.h"
 #include "process/spawn.h"
@@ -140,7 +141,7 @@ make_pipe(SpawnPipe *ours, int *its, int our_end)
 static bool
 cannot_start(SpawnFailure *failure)
 {
-	if (!faults_last() || !world_happens(30))
+	if (!faults_last() || !acts_happens(HABIT_BAD_STARTS, 30))
 		return false;
 	failure->is_temporary = world_happens(500);
 	failure->is_unfit = !failure->is_temporary;

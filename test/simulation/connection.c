@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "acts.h"
 #include "base/chance.h"
 #include "calls/calls.h"
 #include "connection.h"
@@ -342,7 +343,7 @@ start_attempt(Pg *pg)
 {
 	pg->state = STATE_CONNECTING;
 	loop_timer_start(pg->timer, CONNECT_US);
-	pg->connecting = world_after(world_between(300, world_happens(50) ? SECONDS_TO_US(2) : MS_TO_US(10)),
+	pg->connecting = world_after(world_between(300, acts_happens(HABIT_SLOW_NETWORK, 50) ? SECONDS_TO_US(2) : MS_TO_US(10)),
 								 on_reached, pg);
 }
 
@@ -416,7 +417,7 @@ connection_break(Process *process)
 	}
 	if (found == NULL)
 		return;
-	world_tell("the network breaks %s of %s", found->role, process->name);
+	act_tell("the network breaks %s of %s", found->role, process->name);
 	session_leave(found->session);
 	on_end(found);
 }

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "acts.h"
 #include "connection.h"
 #include "faults.h"
 #include "judge.h"
@@ -42,7 +43,7 @@ end_session(Process *process)
 
 	if (session == NULL)
 		return;
-	world_tell("the server ends session %d", session_pid(session));
+	act_tell("the server ends session %d", session_pid(session));
 	session_end(session);
 }
 
@@ -54,7 +55,7 @@ silence_session(Process *process)
 
 	if (session == NULL)
 		return;
-	world_tell("session %d is silent for %.3f s", session_pid(session), us / 1e6);
+	act_tell("session %d is silent for %.3f s", session_pid(session), us / 1e6);
 	session_silence(session, us);
 }
 
@@ -63,7 +64,7 @@ cut_machine(Process *process)
 {
 	int64		us = some_time_us();
 
-	world_tell("the network of machine %d is cut for %.3f s", process->machine, us / 1e6);
+	act_tell("the network of machine %d is cut for %.3f s", process->machine, us / 1e6);
 	connection_cut(process->machine, us);
 }
 
@@ -72,7 +73,7 @@ freeze(Process *process)
 {
 	int64		us = some_time_us();
 
-	world_tell("%s is frozen for %.3f s", process->name, us / 1e6);
+	act_tell("%s is frozen for %.3f s", process->name, us / 1e6);
 	sim_loop_freeze(process->loop, us);
 }
 
@@ -81,6 +82,7 @@ static void
 freeze_at_grab(Process *process)
 {
 	process->ambush_us = some_time_us();
+	act_tell("%s freezes for %.3f s when it has sent its next grab", process->name, process->ambush_us / 1e6);
 }
 
 static void
@@ -103,7 +105,7 @@ reload(Process *process)
 static void
 restart_server(void *arg)
 {
-	world_tell("the server is back");
+	act_tell("the server is back");
 	server_restart();
 }
 
@@ -112,7 +114,7 @@ crash_server(Process *process)
 {
 	if (!server_is_up())
 		return;
-	world_tell("the server crashes");
+	act_tell("the server crashes");
 	server_crash();
 	(void) world_after(world_happens(500) ? world_between(MS_TO_US(1), MS_TO_US(200)) : Min(some_time_us(), SECONDS_TO_US(6)),
 					   restart_server, NULL);
@@ -123,7 +125,7 @@ stall_server(Process *process)
 {
 	int64		us = some_time_us();
 
-	world_tell("the server stalls for %.3f s", us / 1e6);
+	act_tell("the server stalls for %.3f s", us / 1e6);
 	server_stall(us);
 }
 
@@ -136,7 +138,7 @@ refuse_no_more(void *arg)
 static void
 refuse_calls(Process *process)
 {
-	world_tell("the server refuses calls");
+	act_tell("the server refuses calls");
 	server_refuse((int) world_between(1, 300));
 	(void) world_after(Min(some_time_us(), SECONDS_TO_US(8)), refuse_no_more, NULL);
 }
@@ -144,8 +146,11 @@ refuse_calls(Process *process)
 static void
 disturb_triggers(Process *process)
 {
-	model_disturb_triggers(world_happens(500) ? 0 : (int) world_between(0, 1000),
-						   world_happens(500) ? 0 : (int) world_between(0, 500));
+	int			lost = world_happens(500) ? 0 : (int) world_between(0, 1000);
+	int			doubled = world_happens(500) ? 0 : (int) world_between(0, 500);
+
+	act_tell("from now on, of 1000 triggers %d are lost and %d doubled", lost, doubled);
+	model_disturb_triggers(lost, doubled);
 }
 
 static void
@@ -154,7 +159,7 @@ set_clock(Process *process)
 	int64		by_us = world_happens(500) ? world_between(SECONDS_TO_US(-3), SECONDS_TO_US(3)) :
 		world_between(SECONDS_TO_US(-90), SECONDS_TO_US(90));
 
-	world_tell("the database's clock is set by %.3f s", by_us / 1e6);
+	act_tell("the database's clock is set by %.3f s", by_us / 1e6);
 	judge_excuse_late();
 	model_set_clock(by_us);
 }
@@ -176,8 +181,10 @@ pause_or_resume(Process *process)
 static void
 resume_errors(Process *process)
 {
-	if (server_is_up())
-		model_resume_errors();
+	if (!server_is_up())
+		return;
+	act_tell("a person resumes tasks in ERROR");
+	model_resume_errors();
 }
 
 static void
@@ -185,13 +192,6 @@ change_limit(Process *process)
 {
 	if (server_is_up())
 		model_change_limit();
-}
-
-static void
-add_tasks(Process *process)
-{
-	for (int64 n = world_between(1, 15); n > 0 && server_is_up(); n--)
-		model_add_task();
 }
 
 typedef void (*FaultFn) (Process *process);
@@ -204,15 +204,16 @@ static const struct
 	{break_connection, true}, {end_session, true}, {silence_session}, {cut_machine}, {freeze}, {freeze_at_grab},
 	{process_kill},
 	{drain}, {reload}, {crash_server}, {stall_server}, {refuse_calls}, {disturb_triggers, true}, {set_clock},
-	{cancel, true}, {pause_or_resume}, {change_limit}, {resume_errors, true}, {add_tasks, true}
+	{cancel, true}, {pause_or_resume}, {change_limit}, {resume_errors, true}
 };
 
 static int	weights[lengthof(kinds)];
 
 /* ---- their order ---- */
 
-static FaultFn
-choose_kind(void)
+/* Does one of the kinds that this run has, if it has any. */
+static void
+do_one(Process *process)
 {
 	int			sum = 0;
 	int64		pick;
@@ -220,47 +221,78 @@ choose_kind(void)
 	for (size_t i = 0; i < lengthof(kinds); i++)
 		sum += weights[i];
 	pick = world_between(1, sum);
-	for (size_t i = 0;; i++)
+	for (size_t i = 0; i < lengthof(kinds); i++)
 	{
 		pick -= weights[i];
-		if (pick <= 0)
-			return kinds[i].fn;
+		if (pick > 0)
+			continue;
+		world_count(REACHED_FAULTS);
+		kinds[i].fn(process);
+		return;
 	}
 }
 
+/* When the next one comes, and on which machine, does not depend on what this one does. */
 static void
 next_fault(void *arg)
 {
-	Process    *process = process_on((int) world_between(0, MACHINES - 1));
+	int			number;
+	bool		is_kept;
+	Process    *process;
 
 	if (world_now_us() >= end_us)
 		return;
-	if (process != NULL)
-	{
-		world_count(REACHED_FAULTS);
-		choose_kind() (process);
-	}
+	number = acts_next();
+	is_kept = act_begin(number);
 	(void) world_after(world_between(MS_TO_US(1), world_happens(300) ? MS_TO_US(50) : SECONDS_TO_US(3)), next_fault, NULL);
+	process = process_on((int) world_between(0, MACHINES - 1));
+	if (is_kept && process != NULL)
+		do_one(process);
+	act_end();
+}
+
+static void
+add_task(int number)
+{
+	const Row  *row;
+
+	if (act_begin(number) && server_is_up() && model_count() < MODEL_TASKS)
+	{
+		model_add_task();
+		row = model_row(model_count() - 1);
+		act_tell("task %d of type %s and priority %d is added, %s", row->number, model_types[row->type], row->priority,
+				 model_status_name(row->status));
+	}
+	act_end();
 }
 
 static void
 next_tasks(void *arg)
 {
+	int			number;
+	int			n;
+
 	if (world_now_us() >= end_us)
 		return;
-	add_tasks(NULL);
+	number = acts_next();
+	world_enter(number);
+	n = (int) world_between(1, ACTS_AT_ONCE - 1);
 	(void) world_after(world_between(MS_TO_US(10), SECONDS_TO_US(4)), next_tasks, NULL);
+	world_leave();
+	for (int i = 1; i <= n; i++)
+		add_task(number + i);
 }
 
 void
 faults_begin(int64 us, bool is_light)
 {
 	end_us = world_now_us() + us;
+	world_enter(acts_next());
 	for (size_t i = 0; i < lengthof(kinds); i++)
 		weights[i] = (is_light && !kinds[i].is_light) || world_happens(500) ? 0 : (int) world_between(1, 10);
-	weights[lengthof(kinds) - 1] = 1;
 	(void) world_after(world_between(0, SECONDS_TO_US(3)), next_fault, NULL);
 	(void) world_after(world_between(0, SECONDS_TO_US(2)), next_tasks, NULL);
+	world_leave();
 }
 
 void

@@ -12,6 +12,7 @@
  */
 #include "base/port.h"
 
+#include "acts.h"
 #include "execute/runner.h"
 #include "judge.h"
 #include "sim_loop.h"
@@ -80,7 +81,7 @@ choose_verdict(Verdict *verdict)
 	static const TaskResult results[] = {TASK_FAILURE, TASK_FAILURE, TASK_FAILURE, TASK_RETRY, TASK_RETRY,
 		TASK_REPEAT, TASK_ERROR, TASK_RELEASE, TASK_ACCEPTED, TASK_DELETE, TASK_CANCELLED};
 
-	verdict->result = world_happens(780) ? TASK_DONE : results[world_between(0, lengthof(results) - 1)];
+	verdict->result = !acts_happens(HABIT_ODD_RESULTS, 220) ? TASK_DONE : results[world_between(0, lengthof(results) - 1)];
 	verdict->delay_us = TASK_DELAY_BY_POLICY;
 	if (verdict->result == TASK_RELEASE || (verdict->result == TASK_RETRY && world_happens(500)))
 		verdict->delay_us = world_happens(500) ? 0 : world_between(0, SECONDS_TO_US(3));

@@ -11,6 +11,7 @@
  */
 #include "base/port.h"
 
+#include "acts.h"
 #include "calls/calls.h"
 #include "tables.h"
 #include "values.h"
@@ -271,7 +272,7 @@ model_change_limit(void)
 
 	shared[limit].most = world_happens(400) ? -1 : (int) world_between(0, 5);
 	shared[limit].since_us = world_now_us();
-	world_tell("the limit of %s in the cluster is now %d", name_of(limit), shared[limit].most);
+	act_tell("the limit of %s in the cluster is now %d", name_of(limit), shared[limit].most);
 	server_notify(CHANNEL_CONFIG, "");
 }
 

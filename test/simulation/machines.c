@@ -11,9 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "acts.h"
 #include "faults.h"
 #include "machines.h"
 #include "world.h"
+
+/* Numbers of chance that no act has. */
+#define START_CHANCE ACTS_MOST
 
 /* A reload cannot change this of the handler of a type. */
 typedef struct Shape
@@ -29,6 +33,7 @@ typedef struct Shape
 typedef struct Machine
 {
 	bool		is_starting;
+	int			nstarts;
 	char		path[32];
 	FILE	   *file;
 	Shape		shapes[MODEL_TYPES];
@@ -142,8 +147,10 @@ start(void *arg)
 {
 	Machine    *machine = arg;
 
+	world_enter(START_CHANCE + machine->nstarts++ * MACHINES + (int) (machine - machines));
 	choose_shapes(machine);
 	write_file(machine);
+	world_leave();
 	machine->is_starting = false;
 	process_start((int) (machine - machines), machine->path);
 }
@@ -199,7 +206,7 @@ machines_reload(Process *process)
 {
 	Machine    *machine = &machines[process->machine];
 
-	world_tell("%s shall reload", process->name);
+	act_tell("%s shall reload", process->name);
 	write_file(machine);
 	if (world_happens(100))
 		spoil_file(machine);

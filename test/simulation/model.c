@@ -9,6 +9,7 @@
 
 #include "port/pg_bswap.h"
 
+#include "acts.h"
 #include "calls/calls.h"
 #include "common/trigger.h"
 #include "judge.h"
@@ -552,7 +553,7 @@ model_cancel(int number)
 
 	if (row->status >= ROW_ERROR)
 		return;
-	world_tell("a person wants to cancel task %d v" INT64_FORMAT, row->number, row->version);
+	act_tell("a person wants to cancel task %d v" INT64_FORMAT, row->number, row->version);
 	if (row->status != ROW_PROCESSING || !row->queued || !nodes_live(row->incarnation))
 		tables_move(row, ROW_CANCELLED, 0, 0);
 	else
@@ -603,12 +604,14 @@ void
 model_pause_type(int type)
 {
 	toggle(&model.pauses_type[type]);
+	act_tell("type %s %s", model_types[type], model.pauses_type[type] ? "is paused" : "goes on");
 }
 
 void
 model_pause_bucket(int bucket)
 {
 	toggle(&model.pauses_bucket[bucket]);
+	act_tell("bucket %s %s", model_buckets[bucket], model.pauses_bucket[bucket] ? "is paused" : "goes on");
 }
 
 void

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "acts.h"
 #include "config/config.h"
 #include "connection.h"
 #include "execute/runner.h"
@@ -119,7 +120,7 @@ process_start(int machine, const char *path)
 void
 process_drain(Process *process)
 {
-	world_tell("%s drains", process->name);
+	act_tell("%s drains", process->name);
 	current = process;
 	sidecar_drain(process->sidecar);
 	current = NULL;
@@ -146,7 +147,7 @@ end(Process *process)
 void
 process_kill(Process *process)
 {
-	world_tell("%s is killed", process->name);
+	act_tell("%s is killed", process->name);
 	connection_drop(process);
 	end(process);
 }

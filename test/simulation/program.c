@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "acts.h"
 #include "base/task.h"
 #include "common/trigger.h"
 #include "judge.h"
@@ -173,7 +174,7 @@ answer(Job *job, TaskResult result)
 	else
 	{
 		judge_result(job->row, job->version, result);
-		for (int i = world_happens(10) ? 2 : 1; i > 0; i--)
+		for (int i = acts_happens(HABIT_BAD_WORKERS, 10) ? 2 : 1; i > 0; i--)
 			say(job->program, "{\"id\":\"%s\",\"version\":" INT64_FORMAT ",\"result\":\"%s\"%s}\n",
 				job->id, job->version, task_result_name(result), delay);
 	}
@@ -186,7 +187,7 @@ choose_result(void)
 	static const TaskResult results[] = {TASK_RETRY, TASK_RETRY, TASK_RETRY, TASK_REPEAT, TASK_ERROR, TASK_ACCEPTED,
 		TASK_DELETE, TASK_CANCELLED};
 
-	return world_happens(800) ? TASK_DONE : results[world_between(0, lengthof(results) - 1)];
+	return !acts_happens(HABIT_ODD_RESULTS, 200) ? TASK_DONE : results[world_between(0, lengthof(results) - 1)];
 }
 
 /* False: the program has died of it. */
@@ -229,9 +230,9 @@ end_job(void *arg)
 		return;
 	if (is_blocked(program))
 		job->work = world_after(MS_TO_US(10), end_job, job);
-	else if (!world_happens(50) || misbehave(program))
+	else if (!acts_happens(HABIT_BAD_WORKERS, 50) || misbehave(program))
 	{
-		if (world_happens(10))
+		if (acts_happens(HABIT_BAD_WORKERS, 10))
 			return;
 		answer(job, choose_result());
 		if (program->is_fickle && world_happens(100))
@@ -424,7 +425,7 @@ read_input(void *arg)
 static int64
 reading_us(void)
 {
-	if (world_happens(950))
+	if (!acts_happens(HABIT_BAD_WORKERS, 50))
 		return world_between(20, 300);
 	return world_happens(950) ? world_between(300, MS_TO_US(500)) : world_between(0, SECONDS_TO_US(20));
 }
@@ -462,8 +463,8 @@ program_new(Process *process, int in, int out, bool tells)
 	program->in = in;
 	program->out = out;
 	program->tells = tells;
-	program->is_fickle = world_happens(100);
-	program->refuses = world_happens(20);
+	program->is_fickle = acts_happens(HABIT_BAD_WORKERS, 100);
+	program->refuses = acts_happens(HABIT_BAD_WORKERS, 20);
 	program->width = tells ? (int) world_between(1, 4) : MODEL_TASKS;
 	initStringInfo(&program->input);
 	initStringInfo(&program->marks);

@@ -7,6 +7,7 @@
  */
 #include "base/port.h"
 
+#include "acts.h"
 #include "calls/calls.h"
 #include "model.h"
 #include "server.h"
@@ -157,7 +158,7 @@ send_message(Session *session, MessageKind kind)
 
 	message->kind = kind;
 	dlist_push_tail(&session->messages, &message->node);
-	arm_delivery(session, world_happens(20) ? world_between(0, MS_TO_US(300)) : world_between(30, 400));
+	arm_delivery(session, acts_happens(HABIT_SLOW_NETWORK, 20) ? world_between(0, MS_TO_US(300)) : world_between(30, 400));
 	return message;
 }
 
@@ -231,7 +232,7 @@ service_us(const PgStatement *statement)
 {
 	if (statement == &call_next_triggers)
 		return 20;
-	if (world_happens(10))
+	if (acts_happens(HABIT_SLOW_SERVER, 10))
 		return world_between(MS_TO_US(10), SECONDS_TO_US(2));
 	return world_between(50, 3000);
 }
@@ -333,7 +334,7 @@ session_send(Session *session, const ServerCall *call)
 	copy = palloc(sizeof(ServerCall));
 	*copy = *call;
 	dlist_push_tail(&session->calls, &copy->node);
-	session->arrived_us = Max(session->arrived_us, world_now_us() + (world_happens(20) ?
+	session->arrived_us = Max(session->arrived_us, world_now_us() + (acts_happens(HABIT_SLOW_NETWORK, 20) ?
 																	 world_between(0, MS_TO_US(300)) :
 																	 world_between(30, 300)));
 	go_on(session);

@@ -3,9 +3,11 @@
  * simulate.c
  *		Runs sidecars on a simulated server, for each seed, until something is wrong.
  *
- *		simulate FROM COUNT		a process for each seed; names the seeds that fail
- *		simulate --first FROM COUNT		ends at the first seed that fails
- *		simulate --tell SEED	one seed, with its history on stderr
+ *		simulate FROM COUNT			a process for each seed; names the seeds that fail,
+ *									and shortens the history of the first one
+ *		simulate --first FROM COUNT	ends at the first seed that fails
+ *		simulate --minimize SEED	shortens its history
+ *		simulate --tell SEED [ACTS]	one seed, with its history on stderr; with these acts alone
  *
  * Three machines run the sidecar's own modules.
  *
@@ -18,99 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "faults.h"
-#include "judge.h"
-#include "machines.h"
-#include "model.h"
-#include "process.h"
+#include "minimize.h"
+#include "run.h"
 #include "world.h"
 
-/* After the last fault, and once the clock is back, each task ends within this time. */
-#define LIVENESS_US SECONDS_TO_US(600)
-
-/* Nothing takes a run so long, of its own processor time. */
-#define RUN_SECONDS 60
-
-static void
-run_for(int64 us)
-{
-	int64		until_us = world_now_us() + us;
-
-	do
-		machines_look();
-	while (world_step(until_us));
-}
-
-/* ---- one run ---- */
-
-static bool
-all_have_ended(void)
-{
-	for (int i = 0; i < model_count(); i++)
-		if (model_row(i)->status < ROW_ERROR)
-			return false;
-	return true;
-}
-
-static void
-check_ends(void)
-{
-	for (int i = 0; i < model_count(); i++)
-	{
-		const Row  *row = model_row(i);
-
-		if (row->status < ROW_ERROR)
-			world_fail("task %d v" INT64_FORMAT " of type %s is still %s, of incarnation " INT64_FORMAT,
-					   i, row->version, model_types[row->type], model_status_name(row->status), row->incarnation);
-	}
-}
-
-static void
-stop_machines(void)
-{
-	machines_stop();
-	run_for(SECONDS_TO_US(30));
-	for (int i = 0; i < MACHINES; i++)
-		if (process_on(i) != NULL)
-			world_fail("%s does not stop", process_on(i)->name);
-}
-
-static void
-run(uint64 seed, bool is_told)
-{
-	bool		is_ring;
-	int64		lease_s;
-	int64		until_us;
-
-	world_begin(seed, is_told);
-	/* As spawn.c does. */
-	signal(SIGPIPE, SIG_IGN);
-	judge_begin();
-	is_ring = world_happens(650);
-	model_begin(is_ring);
-	model_choose_limits();
-	lease_s = world_happens(500) ? 30 : world_between(5, 12);
-	machines_begin(is_ring, lease_s);
-	faults_begin(world_between(SECONDS_TO_US(5), SECONDS_TO_US(60)), false);
-	run_for(SECONDS_TO_US(60));
-	faults_end();
-	machines_complete();
-	run_for(SECONDS_TO_US(20));
-	judge_expect_starts();
-	faults_begin(SECONDS_TO_US(20), true);
-	run_for(SECONDS_TO_US(20));
-	faults_end();
-	until_us = world_now_us() + LIVENESS_US + model_behind_us();
-	while (!all_have_ended() && world_now_us() < until_us)
-		run_for(SECONDS_TO_US(1));
-	check_ends();
-	run_for(SECONDS_TO_US(20));
-	check_ends();
-	stop_machines();
-	server_close();
-	world_end();
-	machines_end();
-}
+/* A child runs one seed with them. */
+static Acts acts;
 
 /* ---- many runs ---- */
 
@@ -138,7 +53,7 @@ run_apart(uint64 seed, int64 *counts)
 	if (pid == 0)
 	{
 		setrlimit(RLIMIT_CPU, &limit);
-		run(seed, false);
+		run(seed, false, &acts);
 		_exit(write(ends[1], world_counts(), sizeof(reached)) == sizeof(reached) ? 0 : 2);
 	}
 	close(ends[1]);
@@ -164,9 +79,10 @@ run_all(uint64 from, uint64 n, bool ends_at_first)
 			continue;
 		printf("seed " UINT64_FORMAT " failed; its history: make simulate SEED=" UINT64_FORMAT "\n", seed, seed);
 		fflush(stdout);
-		failed++;
 		if (ends_at_first)
-			break;
+			return 1;
+		if (failed++ == 0)
+			minimize(seed);
 	}
 	printf(UINT64_FORMAT " seeds from " UINT64_FORMAT ", %d failed", n, from, failed);
 	for (int i = 0; i < REACHED_COUNT; i++)
@@ -175,19 +91,33 @@ run_all(uint64 from, uint64 n, bool ends_at_first)
 	return failed == 0 ? 0 : 1;
 }
 
+static int
+tell(const char *seed, const char *kept)
+{
+	if (kept != NULL && !minimize_parse(kept, &acts))
+	{
+		fprintf(stderr, "acts are given as \"1,5-7\" or \"none\"\n");
+		return 2;
+	}
+	run(strtoull(seed, NULL, 10), true, &acts);
+	printf("seed %s: history " UINT64_FORMAT "\n", seed, world_hash());
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
-	if (argc == 3 && strcmp(argv[1], "--tell") == 0)
+	if ((argc == 3 || argc == 4) && strcmp(argv[1], "--tell") == 0)
+		return tell(argv[2], argv[3]);
+	if (argc == 3 && strcmp(argv[1], "--minimize") == 0)
 	{
-		run(strtoull(argv[2], NULL, 10), true);
-		printf("seed %s: history " UINT64_FORMAT "\n", argv[2], world_hash());
+		minimize(strtoull(argv[2], NULL, 10));
 		return 0;
 	}
 	if (argc == 4 && strcmp(argv[1], "--first") == 0)
 		return run_all(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10), true);
 	if (argc == 3)
 		return run_all(strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), false);
-	fprintf(stderr, "usage: simulate [--first] FROM COUNT | simulate --tell SEED\n");
+	fprintf(stderr, "usage: simulate [--first] FROM COUNT | simulate --minimize SEED | simulate --tell SEED [ACTS]\n");
 	return 2;
 }

@@ -16,6 +16,7 @@
 
 /* FNV-1a */
 #define HASH_BASIS UINT64CONST(14695981039346656037)
+#define CHANCE_PRIME UINT64CONST(11400714819323198485)
 #define HASH_PRIME UINT64CONST(1099511628211)
 
 struct Event
@@ -32,6 +33,7 @@ typedef struct World
 	uint64		seed;
 	int64		now_us;
 	pg_prng_state chance;
+	pg_prng_state left;			/* the stream of all, while an act has its own */
 	Heap		events;
 	bool		is_told;
 	uint64		hash;
@@ -54,6 +56,14 @@ set_place(void *event, int place)
 {
 	((Event *) event)->place = place;
 }
+
+static void
+print_failure(const char *claim, const char *text)
+{
+	fprintf(stderr, "%s\n", text);
+}
+
+static WorldFailFn on_fail = print_failure;
 
 void
 world_begin(uint64 seed, bool is_told)
@@ -91,6 +101,20 @@ bool
 world_happens(int permille)
 {
 	return world_between(1, 1000) <= permille;
+}
+
+void
+world_enter(int number)
+{
+	world.left = world.chance;
+
+	pg_prng_seed(&world.chance, (world.seed + 1) * CHANCE_PRIME + number);
+}
+
+void
+world_leave(void)
+{
+	world.chance = world.left;
 }
 
 Event *
@@ -157,14 +181,21 @@ world_tell(const char *fmt,...)
 void
 world_fail(const char *fmt,...)
 {
+	char		text[1000];
+	int			len = snprintf(text, sizeof(text), "seed " UINT64_FORMAT ": after %.6f s: ", world.seed, world.now_us / 1e6);
 	va_list		args;
 
-	fprintf(stderr, "seed " UINT64_FORMAT ": after %.6f s: ", world.seed, world.now_us / 1e6);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	vsnprintf(text + len, sizeof(text) - len, fmt, args);
 	va_end(args);
-	fputc('\n', stderr);
+	on_fail(fmt, text);
 	_exit(1);
+}
+
+void
+world_on_fail(WorldFailFn fn)
+{
+	on_fail = fn;
 }
 
 bool

@@ -35,6 +35,10 @@ extern int64 world_between(int64 from, int64 to);
 /* True in so many of a thousand cases. */
 extern bool world_happens(int permille);
 
+/* Until world_leave(), the seed and the number alone decide about chance. */
+extern void world_enter(int number);
+extern void world_leave(void);
+
 /* ---- events ---- */
 
 /* Calls fn once, in_us from now, unless it is cancelled before. */
@@ -50,6 +54,10 @@ extern void world_tell(const char *fmt,...) pg_attribute_printf(1, 2);
 
 /* Something that must never happen: says what, with the seed, and ends the process. */
 extern void world_fail(const char *fmt,...) pg_attribute_printf(1, 2) pg_attribute_noreturn();
+
+/* Hears of a failure, in place of stderr; claim: the same for all failures of its kind. */
+typedef void (*WorldFailFn) (const char *claim, const char *text);
+extern void world_on_fail(WorldFailFn fn);
 
 /* Whether the history is printed. */
 extern bool world_is_told(void);

@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * run.c
+ *		One run of the simulation, from start to end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include <signal.h>
+
+#include "faults.h"
+#include "judge.h"
+#include "machines.h"
+#include "model.h"
+#include "process.h"
+#include "run.h"
+#include "world.h"
+
+/* After the last fault, and once the clock is back, each task ends within this time. */
+#define LIVENESS_US SECONDS_TO_US(600)
+
+static void
+run_for(int64 us)
+{
+	int64		until_us = world_now_us() + us;
+
+	do
+		machines_look();
+	while (world_step(until_us));
+}
+
+static bool
+all_have_ended(void)
+{
+	for (int i = 0; i < model_count(); i++)
+		if (model_row(i)->status < ROW_ERROR)
+			return false;
+	return true;
+}
+
+static void
+check_ends(void)
+{
+	for (int i = 0; i < model_count(); i++)
+	{
+		const Row  *row = model_row(i);
+
+		if (row->status < ROW_ERROR)
+			world_fail("task %d v" INT64_FORMAT " of type %s is still %s, of incarnation " INT64_FORMAT,
+					   i, row->version, model_types[row->type], model_status_name(row->status), row->incarnation);
+	}
+}
+
+static void
+stop_machines(void)
+{
+	machines_stop();
+	run_for(SECONDS_TO_US(30));
+	for (int i = 0; i < MACHINES; i++)
+		if (process_on(i) != NULL)
+			world_fail("%s does not stop", process_on(i)->name);
+}
+
+void
+run(uint64 seed, bool is_told, Acts *acts)
+{
+	bool		is_ring;
+	int64		lease_s;
+	int64		until_us;
+
+	world_begin(seed, is_told);
+	acts_begin(acts);
+	/* As spawn.c does. */
+	signal(SIGPIPE, SIG_IGN);
+	judge_begin();
+	is_ring = world_happens(650);
+	model_begin(is_ring);
+	model_choose_limits();
+	lease_s = world_happens(500) ? 30 : world_between(5, 12);
+	machines_begin(is_ring, lease_s);
+	faults_begin(world_between(SECONDS_TO_US(5), SECONDS_TO_US(60)), false);
+	run_for(SECONDS_TO_US(60));
+	faults_end();
+	machines_complete();
+	run_for(SECONDS_TO_US(20));
+	judge_expect_starts();
+	faults_begin(SECONDS_TO_US(20), true);
+	run_for(SECONDS_TO_US(20));
+	faults_end();
+	until_us = world_now_us() + LIVENESS_US + model_behind_us();
+	while (!all_have_ended() && world_now_us() < until_us)
+		run_for(SECONDS_TO_US(1));
+	check_ends();
+	run_for(SECONDS_TO_US(20));
+	check_ends();
+	stop_machines();
+	server_close();
+	world_end();
+	machines_end();
+}
