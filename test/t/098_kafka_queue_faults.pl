@@ -136,9 +136,15 @@ $node->add_task('TASK');
 $node->wait_until_done('TASK', 'tasks run without the topic');
 my @early = untriggered(50, 'TASK');
 
+# The message is there before the reader can see the topic.
+my ($reader) = $sidecar->log =~ /twtasks-kafka\[(\d+)\] started for helper "triggers"/;
+
+kill STOP => $reader;
+wait_for(sub { TwTasks::Sidecar::process_state($reader) =~ /^[Tt]?$/ }, 'the reader to stand still');
 $kafka->create_topic($topic, PARTITIONS,
 	'segment.bytes' => 1_100_000, 'retention.bytes' => 1, 'max.message.bytes' => 1_050_000);
 $kafka->produce($topic, { value => 'not a trigger' });
+kill CONT => $reader;
 wait_for_end($sidecar, PARTITIONS);
 done_ok('a partition without an offset is read from its end, and its bucket is swept', @early);
 unlike($sidecar->log, qr/were no triggers/, 'no partition is read from its beginning');
