@@ -223,7 +223,7 @@ my ($overview, $large);
 wait_for(
 	sub {
 		(undef, $overview, $large) = get('/overview');
-		return $overview->{types}[0]{type} eq 'T10000';
+		return ($overview->{types}[0]{type} // '') eq 'T10000';
 	},
 	'the worst type first');
 is(scalar @{ $overview->{types} }, 200, 'the first page has at most 200 types');
