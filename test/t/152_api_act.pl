@@ -174,11 +174,12 @@ if (!$traffic)
 {
 	my $session = $node->session;
 
+	# Whatever the answers are: an end by die() would stop the server of the test.
 	for (;;)
 	{
-		$session->query("SELECT twtasks.add_task('TRAFFIC'), twtasks.add_task('TRAFFIC')");
-		$session->query(q{SELECT count(*) FROM twtasks.change_tasks('hold', 'TRAFFIC', 'traffic', max_tasks => 2)});
-		$session->query(q{SELECT count(*) FROM twtasks.change_tasks('cancel', 'TRAFFIC', 'traffic', statuses => '{HELD}', max_tasks => 1, newest_first => true)});
+		$session->try("SELECT twtasks.add_task('TRAFFIC'), twtasks.add_task('TRAFFIC')") // POSIX::_exit(1);
+		$session->try(q{SELECT count(*) FROM twtasks.change_tasks('hold', 'TRAFFIC', 'traffic', max_tasks => 2)});
+		$session->try(q{SELECT count(*) FROM twtasks.change_tasks('cancel', 'TRAFFIC', 'traffic', statuses => '{HELD}', max_tasks => 1, newest_first => true)});
 	}
 }
 my (%rounds, $touched);
