@@ -29,7 +29,8 @@ sub handler
 sub start
 {
 	my ($name, $role, @types) = @_;
-	my %timeout = ('LATE' => '2s', 'LATE|ERROR' => '2s', 'EARLY' => '60s');
+	# Ten seconds and a grace are added to the deadline; until then a busy machine has to see the first claims.
+	my %timeout = ('LATE' => '10s', 'LATE|ERROR' => '10s', 'EARLY' => '60s');
 
 	return TwTasks::Sidecar->start(
 		$node, $name,
