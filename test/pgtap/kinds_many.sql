@@ -8,6 +8,7 @@ BEGIN;
 \ir ../lib/kinds.sql
 SELECT plan(5);
 SET max_parallel_workers_per_gather = 0;
+SET twtasks.function_timeout = '60 s';		-- a busy machine is no failure
 SELECT twtasks.configure_kind('pay', 'idempotent', 'PAY', '{/id}') \g /dev/null
 CREATE FUNCTION pg_temp.reads(name text) RETURNS bigint LANGUAGE sql AS $$
 	SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relid = name::regclass
