@@ -25,7 +25,7 @@ AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	torture campaign-limits campaign-kafka campaign-flood campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation docs clean help
+	torture campaign-limits campaign-kafka campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -166,17 +166,14 @@ simulate-mutants: ## how many seeds of the simulation it takes to find each plan
 simulate-conformance: install ## the simulation's model beside the extension: SEEDS=1000 random histories; MUTANTS=1 plants faults in the model
 	@scripts/simulate-conformance $(if $(MUTANTS),--mutants) $(SEEDS)
 
-torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1
-	@scripts/torture $(or $(MINUTES),10) $(SEED)
+torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=5
+	@scripts/torture $(or $(MINUTES),10) "$(SEED)" $(BATCH)
 
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands
 	@scripts/campaign-limits $(CRASHES)
 
 campaign-kafka: install ## ten minutes of random kills of brokers and sidecars, under load
 	@scripts/campaign-kafka $(CAMPAIGN)
-
-campaign-flood: install ## ten minutes of random kills and changes of the table, under load
-	@scripts/campaign-flood $(CAMPAIGN)
 
 check-helpers: install ## applications with each helper, as docs/helpers.md says, by the frameworks' own means
 	@scripts/check-helpers

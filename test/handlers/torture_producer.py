@@ -5,7 +5,7 @@ until it is told to end, and keeps a record of its own.
 Each line of RECORD begins with the name of a transaction.  Before the transaction begins,
 "add ID" and "drop ID" say what is to stay and what the transaction takes back itself.
 Afterwards a line says what the server answered: committed, refused or unknown.  It speaks
-through psql, which it starts again when the server has ended it.
+through psql, which it starts again when the server has ended it, or was silent for long.
 """
 
 import os
@@ -13,6 +13,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import uuid
 
 record = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -23,6 +24,8 @@ LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
 TYPES = ["WORK_ONCE"] * 5 + ["WORK_AGAIN"] * 5 + ["SQL"] * 5 + ["RUN_ONCE", "RUN_AGAIN"]
 # Seconds between two transactions on average: faults are to be many, not tasks.
 PAUSE = 0.06
+# Seconds without an answer after which a transaction is given up.
+PATIENCE = 12
 FOLLOWED = ("WORK_ONCE", "WORK_AGAIN", "SQL")
 
 # Statements with the places of up to three lists of tasks, the lists that stay if it is
@@ -98,6 +101,8 @@ def open_session():
 def run(psql, text):
     """ended if all statements have succeeded; refused if one failed; else lost."""
     answer = "lost"
+    patience = threading.Timer(PATIENCE, psql.kill)
+    patience.start()
     try:
         psql.stdin.write(text + "\n\\echo ended\n")
         psql.stdin.flush()
@@ -108,6 +113,8 @@ def run(psql, text):
                 answer = "refused"
     except OSError:
         pass
+    finally:
+        patience.cancel()
     return answer
 
 

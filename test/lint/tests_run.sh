@@ -11,7 +11,7 @@
 # test/campaign those without an ending are built.
 unknown_files()
 {
-	find test -type f ! -path 'test/lib/*' ! -path 'test/handlers/*' ! -path 'test/lint/*' ! -path 'test/ui/*' ! -path 'test/helpers/*' ! -path 'test/mariadb/*' ! -path 'test/torture/*' ! -path 'test/published/*' ! -path 'test/simulation/*' ! -path 'test/fuzz/*' \
+	find test -type f ! -path 'test/lib/*' ! -path 'test/handlers/*' ! -path 'test/lint/*' ! -path 'test/ui/*' ! -path 'test/helpers/*' ! -path 'test/mariadb/*' ! -path 'test/published/*' ! -path 'test/simulation/*' ! -path 'test/fuzz/*' \
 		! -name Makefile ! -path test/unit/tap.sh ! -name '*.h' ! -name '*.[oad]' ! -name build.stamp ! -path test/allowed-skips ! -path test/edition-misses ! -path test/kafka/pom.xml ! -path test/api/requirements.txt ! -path test/prometheus/twtasks.test.yml ! -path test/models/table.txt \
 		! '(' -path 'test/unit/*.c' ! -name 'test_*' ')' ! '(' '(' -path 'test/unit/*' -o -path 'test/campaign/*' ')' ! -name '*.*' ')' |
 		sort | comm -23 - <(scripts/check --list | sort) |

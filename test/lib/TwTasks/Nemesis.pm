@@ -18,8 +18,8 @@ use TwTasks::Wait;
 # The clock that handlers read: of the machine, not to be set.
 use constant BOOTTIME => 7;
 
-# Takes the server, its sidecars and a file for the times of its crashes.  With a proxy
-# (TwTasks::Proxy), calls that pass it can be cut.
+# Takes the server, its sidecars, a file for the times of its crashes, and a proxy
+# (TwTasks::Proxy) that some of the sidecars' calls and some commits pass.
 sub new
 {
 	my ($class, %options) = @_;
@@ -221,12 +221,16 @@ foreach my $way (@ways)
 	$faults{"cut_$way"} = sub { $_[0]{proxy}->cut(one_of(@calls), $way) };
 }
 
+# The next COMMIT, or the first half of one in two phases, is cut: its producer cannot know.
+foreach my $way (qw(after never mute lost))
+{
+	$faults{"commit_$way"} = sub { $_[0]{proxy}->cut('COMMIT', $way) };
+}
+
 # All that can happen here.
 sub names
 {
-	my ($self) = @_;
-
-	return sort grep { $self->{proxy} || !/^cut_(?!sidecars|all)/ } keys %faults;
+	return sort keys %faults;
 }
 
 # Crashes and waits of the whole server are rarer than the rest.

@@ -2,7 +2,8 @@
 # that matter: after a call was sent and before its answer arrives.
 #
 # It listens at a socket of its own and passes everything on.  It knows calls
-# by the name of their prepared statement.  A call that is to be cut
+# by the name of their prepared statement, and plain statements that end a transaction as
+# "COMMIT".  A call that is to be cut
 #
 #	after	is executed by the server, but its answer is not passed on;
 #	never	does not reach the server;
@@ -330,11 +331,12 @@ sub take_message
 	return substr $$buffer, 0, $size, '';
 }
 
-# The name of the statement that a Bind message calls.
+# The name of the statement that a Bind message calls, or of a plain one that is cut.
 sub called
 {
 	my ($message) = @_;
 
+	return 'COMMIT' if $message =~ /^Q....(?:COMMIT|PREPARE TRANSACTION)\b/s;
 	return $message =~ /^B....[^\0]*\0([^\0]*)\0/s ? $1 : undef;
 }
 
@@ -360,9 +362,9 @@ sub from_client
 		{
 			$link->{late} .= $message;
 		}
-		next unless $type eq 'S';
+		next unless $type eq 'S' || $type eq 'Q' && defined $name;
 
-		# a call ends with its Sync
+		# a call ends with its Sync, and a plain statement is one message
 		push @{ $link->{calls} }, $link->{name} // '';
 		$self->cut_client($link) if $link->{cut};
 	}

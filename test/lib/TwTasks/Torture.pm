@@ -46,6 +46,8 @@ sub create
 	$node->safe_psql('postgres', <<'SQL');
 		CREATE EXTENSION amcheck;
 		GRANT twtasks_producer TO sidecar;
+		ALTER ROLE producer SET idle_session_timeout = '30s';
+		ALTER ROLE producer SET idle_in_transaction_session_timeout = '30s';
 		CREATE SCHEMA app;
 		CREATE TABLE app.effect (id uuid);
 		CREATE FUNCTION app.effect(task twtasks.task_input) RETURNS void LANGUAGE plpgsql AS $$
@@ -112,12 +114,14 @@ sub sidecar
 		%proxy);
 }
 
+# The first producer connects by the proxy.
 sub start_producer
 {
 	my ($self, $number) = @_;
+	my $to = $number == 1 ? $self->{proxy}->connstr : $self->{node}->connstr('postgres');
 	my @command = (
 		TwTasks::Ledger::handler('torture_producer.py'), $self->path("clients-$number"),
-		$self->{node}->connstr('postgres') . ' user=producer', "p$number", int rand 1e9, $self->{batch});
+		"$to user=producer", "p$number", int rand 1e9, $self->{batch});
 	my $pid = fork // die "could not fork: $!";
 
 	if ($pid == 0)
@@ -166,6 +170,24 @@ sub progress
 
 # ---- the end ----
 
+# Sessions of producers that are gone may still commit.
+sub end_producers
+{
+	my ($self) = @_;
+	my $theirs = "FROM pg_stat_activity WHERE usename = 'producer'";
+
+	kill CONT => @{ $self->{producers} };
+	kill TERM => @{ $self->{producers} };
+	waitpid $_, 0 foreach splice @{ $self->{producers} };
+	wait_for(
+		sub {
+			$self->{node}->value_or_undef("SELECT count(pg_terminate_backend(pid)) $theirs");
+			return ($self->{node}->value_or_undef("SELECT count(*) $theirs") // '') eq '0';
+		},
+		'the sessions of producers to end');
+	return;
+}
+
 # Lets producers end, and all that was added.
 sub settle
 {
@@ -173,10 +195,7 @@ sub settle
 	my $node = $self->{node};
 
 	$self->{nemesis}->end;
-	kill CONT => @{ $self->{producers} };
-	kill TERM => @{ $self->{producers} };
-	waitpid $_, 0 foreach splice @{ $self->{producers} };
-	wait_for(sub { defined $node->value_or_undef('SELECT 1') }, 'the server');
+	$self->end_producers;
 	$node->value((rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$_'")
 	  foreach split /\n/, $node->value('SELECT gid FROM pg_prepared_xacts ORDER BY gid');
 	return wait_ok(sub { ($self->live // '') eq '0' }, 'every task ends', 600);
