@@ -2,8 +2,10 @@
 # witnesses that do not know of each other.
 #
 # TWT_TORTURE_SECONDS says how long all faults come at random, and TWT_TORTURE_BATCH how
-# many tasks a third of a transaction has at most: scripts/torture.  Without it each fault of
-# "short" comes once.  TWT_TEST_SEED chooses what happens.
+# many tasks a third of a transaction has at most: scripts/torture.  TWT_TORTURE_STANDBY 0 or 1
+# says whether a synchronous standby may be promoted, else half of the seeds have one;
+# TWT_TORTURE_FAULTS names the faults that come, else all do.  Without seconds each fault of "short"
+# comes once.  TWT_TEST_SEED chooses what happens.
 
 use strict;
 use warnings FATAL => 'all';
@@ -22,7 +24,9 @@ TwTasks::Seed::sow();
 my $seconds = $ENV{TWT_TORTURE_SECONDS};
 my @short = qw(kill_sidecar restart_sidecar freeze_sidecar kill_worker end_session end_producer cut_after cut_never commit_after commit_never
   kill_backend crash_server add_column drop_column add_index drop_index reindex rewrite checkpoint);
-my $torture = TwTasks::Torture->create(producers => 2, batch => $ENV{TWT_TORTURE_BATCH} || 5);
+my $has_standby = $seconds && ($ENV{TWT_TORTURE_STANDBY} // rand() < 0.5);
+my @only = split ' ', $ENV{TWT_TORTURE_FAULTS} // '';
+my $torture = TwTasks::Torture->create(producers => 2, batch => $ENV{TWT_TORTURE_BATCH} || 5, standby => $has_standby);
 my $nemesis = $torture->nemesis;
 
 # Each in random order, and each while tasks run.
@@ -47,7 +51,7 @@ sub play_campaign
 	while (time < $until)
 	{
 		watch_for(rand 1.5);
-		$nemesis->strike($nemesis->any_name);
+		$nemesis->strike(@only ? $only[ rand @only ] : $nemesis->any_name);
 		$torture->pace;
 	}
 	return;

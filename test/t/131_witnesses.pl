@@ -162,6 +162,53 @@ sees('an effect that is there twice', 'double', 'sql', qr/ended with 2 effects, 
 sees('an effect of an attempt that came to nothing', 'double', 'sql', qr/had an effect, and did not end with it/,
 	decoded => { 'begin 17' => "begin 20\neffect sql\ncommit 20 0/B8\nbegin 17" });
 
+# ---- a promotion ----
+
+# The end of the right history, as a promoted server has it.  Nobody saw how "two" and
+# "flushed" were done.  Its log goes on before the place that the old one had reached.
+my @switched = (
+	'switch 0/B8', 'have one 2 DONE ONCE 1 - 0', 'have two 2 DONE ONCE 0 one 0', 'have again 7 DONE AGAIN 0 - 0',
+	'have sql 2 DONE SQL 0 - 1', 'have unsure 2 ERROR ONCE 0 - 0', 'have flushed 2 DONE AGAIN 0 - 0', 'have open 0 SUBMITTED AGAIN 0 - 0',
+	'switched', 'begin 18', 'change open 1 PROCESSING', 'commit 18 0/B9', 'begin 19', 'leave open', 'end open 2 DONE', 'commit 19 0/BA');
+my %of_old = map { $_ => '' } 'change two 1 PROCESSING', 'leave two', 'end two 2 DONE', 'begin 18', 'change flushed 1 PROCESSING', 'change open 1 PROCESSING', 'commit 18 0/D0', 'leave flushed',
+  'end flushed 2 DONE', 'leave open', 'end open 2 DONE', 'commit 19 1/0';
+
+# The history with a promotion, of which lines are replaced.
+sub promoted
+{
+	my (%of) = @_;
+
+	return (%of_old, 'begin 19' => join "\n", grep { length } map { $of{$_} // $_ } @switched);
+}
+
+is(join("\n", judge(changed(decoded => { promoted() }))->report(99)), '', 'it has no fault to find with a promotion');
+is( join("\n",
+		judge(changed(
+			decoded => { promoted('have open 0 SUBMITTED AGAIN 0 - 0' => '', map { $_ => '' } @switched[ 9 .. 15 ]) },
+			clients => { 'b-1 add unsure' => "b-3 add unsure\nb-3 unknown" },
+			rows => { 'open 2 DONE' => '' }))->report(99)),
+	'', 'nor with the loss of what nobody was told of');
+sees('an acknowledged task that a promotion lost', 'lost', 'sql', qr/is missing, and a-3 was committed/,
+	decoded => { promoted('have sql 2 DONE SQL 0 - 1' => '') });
+sees('a start of what a promotion lost, and may start once', 'ghost', 'unsure', qr/was started, and never added/,
+	decoded => { promoted('have unsure 2 ERROR ONCE 0 - 0' => '') });
+sees('a row that is there twice', 'double', 'two', qr/two rows in the promoted server/,
+	decoded => { promoted('have sql 2 DONE SQL 0 - 1' => "have sql 2 DONE SQL 0 - 1\nhave two 1 PROCESSING ONCE 0 one 0") });
+sees('a follower without its end', 'double', 'one', qr/with 1 followers, not 0/,
+	decoded => { promoted('have one 2 DONE ONCE 1 - 0' => 'have one 1 PROCESSING ONCE 1 - 0') });
+sees('an end without its follower', 'lost', 'one', qr/with 0 followers, not 1/,
+	decoded => { promoted('have two 2 DONE ONCE 0 one 0' => '') });
+sees('an effect without its end', 'double', 'sql', qr/with 1 effects, not 0/,
+	decoded => { promoted('have sql 2 DONE SQL 0 - 1' => 'have sql 0 SUBMITTED SQL 0 - 1') });
+sees('an end that nobody saw and no handler reported', 'unfounded', 'flushed', qr/said nothing/,
+	ledger => { 'end flushed 1 done 21' => '', 'end flushed 1 done 27' => '' },
+	decoded => { promoted() });
+sees('a second start after a promotion', 'double', 'two', qr/started 2 times/,
+	ledger => { 'end two 1 done 13' => "end two 1 done 13\nstart two 3 ONCE 30" },
+	decoded => { promoted() });
+sees('a task that comes with a promotion', 'ghost', 'else', qr/nobody had asked for it/,
+	decoded => { promoted('have sql 2 DONE SQL 0 - 1' => "have sql 2 DONE SQL 0 - 1\nhave else 0 SUBMITTED ONCE 0 - 0") });
+
 # ---- the tables ----
 
 sees('a row that is gone', 'lost', 'two', qr/has no row/, rows => { 'two 2 DONE' => '' });

@@ -3,7 +3,8 @@
 #
 # A process of its own reads the slot again and again, so the server need not keep its
 # log.  It looks at the slot before it moves it on: an answer that is lost loses nothing.
-# After a crash of the server the slot may show a transaction again.
+# After a crash of the server the slot may show a transaction again.  A standby that is
+# promoted has no slot: it gets one, and the rows as they are where that begins.
 
 package TwTasks::Decoding;
 
@@ -12,6 +13,7 @@ use warnings FATAL => 'all';
 
 use POSIX ();
 use PostgreSQL::Test::Utils;
+use TwTasks::Session;
 use TwTasks::Wait;
 
 use constant {
@@ -23,12 +25,21 @@ use constant {
 sub start
 {
 	my ($class, $node, $path, $effects) = @_;
-	my $self = bless { path => $path, effects => $effects, connstr => $node->connstr('postgres'), owner => $$ }, $class;
+	my $self = bless { path => $path, effects => $effects, owner => $$ }, $class;
 
 	$node->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('witness', 'test_decoding')});
 	PostgreSQL::Test::Utils::append_to_file($path, '');
+	$self->launch($node);
+	return $self;
+}
+
+sub launch
+{
+	my ($self, $node) = @_;
+
+	$self->{connstr} = $node->connstr('postgres');
 	$self->{pid} = fork // die "could not fork: $!";
-	return $self if $self->{pid};
+	return if $self->{pid};
 
 	# The test's own objects are not ours to destroy.
 	eval { $self->follow } or print STDERR "decoding: $@";
@@ -118,14 +129,74 @@ sub compact
 	return "add $id $version $status " . column($data, 'type') . " $follow $after";
 }
 
-# Reads the rest, when nothing more is to come.
-sub finish
+# ---- another server takes over ----
+
+# The rows as a promoted server has them where its slot begins; its log before that is
+# not decoded.
+sub save_rows
+{
+	my ($self, $node, $snapshot) = @_;
+	my $session = $node->session;
+	my $rows = "$self->{path}.rows";
+
+	$session->query("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
+	$session->query(<<"SQL");
+	COPY (
+		SELECT 'have', t.id, version, status, type, coalesce(data ->> 'follow', '0'), coalesce(data ->> 'after', '-'), coalesce(effects, 0)
+		FROM (SELECT id, version, status, type, data FROM twtasks.task
+			UNION ALL SELECT id, version, status, type, data FROM twtasks.finished_task) t
+		LEFT JOIN (SELECT id, count(*) AS effects FROM $self->{effects} GROUP BY id) e USING (id)
+	) TO '$rows' (DELIMITER ' ')
+SQL
+	PostgreSQL::Test::Utils::append_to_file($self->{path}, PostgreSQL::Test::Utils::slurp_file($rows));
+	unlink $rows;
+	return;
+}
+
+# Goes on with a promoted server.  Its slot waits for transactions that are prepared:
+# "decide" ends them.
+sub move
+{
+	my ($self, $node, $decide) = @_;
+	my $slot = TwTasks::Session->new($node->connstr('postgres') . ' replication=database');
+
+	$self->end;
+	$slot->send('CREATE_REPLICATION_SLOT witness LOGICAL test_decoding EXPORT_SNAPSHOT');
+	wait_for(
+		sub {
+			$decide->();
+			return ($node->value_or_undef(q(SELECT count(confirmed_flush_lsn) FROM pg_replication_slots
+				WHERE slot_name = 'witness')) // 0) > 0;
+		},
+		'the slot of the promoted server');
+	my ($name, $lsn, $snapshot) = split /\|/, $slot->receive;
+
+	PostgreSQL::Test::Utils::append_to_file($self->{path}, "switch $lsn\n");
+	$self->save_rows($node, $snapshot);
+	PostgreSQL::Test::Utils::append_to_file($self->{path}, "switched\n");
+	$slot->close;
+	$self->launch($node);
+	return;
+}
+
+# ---- the end ----
+
+sub end
 {
 	my ($self) = @_;
 
 	local ($?, $!);
 	kill TERM => $self->{pid};
 	waitpid delete $self->{pid}, 0;
+	return;
+}
+
+# Reads the rest, when nothing more is to come.
+sub finish
+{
+	my ($self) = @_;
+
+	$self->end;
 	1 while $self->drain_once;
 	return;
 }

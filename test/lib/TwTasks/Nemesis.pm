@@ -18,8 +18,9 @@ use TwTasks::Wait;
 # The clock that handlers read: of the machine, not to be set.
 use constant BOOTTIME => 7;
 
-# Takes the server, its sidecars, a file for the times of its crashes, and a proxy
-# (TwTasks::Proxy) that some of the sidecars' calls and some commits pass.
+# Takes the server, its sidecars, a file for the times of its crashes, and by the name of
+# the server a proxy (TwTasks::Proxy) that some of the sidecars' calls and some commits pass.  With a
+# pair of servers (TwTasks::Pair), "promote" makes the standby the server and returns it.
 sub new
 {
 	my ($class, %options) = @_;
@@ -27,6 +28,13 @@ sub new
 
 	PostgreSQL::Test::Utils::append_to_file($options{crashes}, '');
 	return $self;
+}
+
+sub proxy
+{
+	my ($self) = @_;
+
+	return $self->{proxies}{ $self->{node}->name };
 }
 
 sub one_of
@@ -93,13 +101,14 @@ sub freeze
 # Starts what was ended, as often as its remains prevent it.
 sub start_server
 {
-	my ($self) = @_;
+	my ($self, $node) = @_;
 
+	$node //= $self->{node};
 	wait_for(
 		sub {
 			# A start that fails takes the pid from the file that the last server left.
-			$self->{node}{_pid} = undef;
-			return $self->{node}->start(fail_ok => 1);
+			$node->{_pid} = undef;
+			return $node->start(fail_ok => 1);
 		},
 		'the server to start');
 	return;
@@ -218,26 +227,49 @@ my @ways = qw(after never mute half lost open);
 
 foreach my $way (@ways)
 {
-	$faults{"cut_$way"} = sub { $_[0]{proxy}->cut(one_of(@calls), $way) };
+	$faults{"cut_$way"} = sub { $_[0]->proxy->cut(one_of(@calls), $way) };
 }
 
 # The next COMMIT, or the first half of one in two phases, is cut: its producer cannot know.
 foreach my $way (qw(after never mute lost))
 {
-	$faults{"commit_$way"} = sub { $_[0]{proxy}->cut('COMMIT', $way) };
+	$faults{"commit_$way"} = sub { $_[0]->proxy->cut('COMMIT', $way) };
 }
+
+my %faults_of_pairs = (
+	freeze_standby => sub {
+		my ($self) = @_;
+		my $pid = $self->{pair}->standby->{_pid};
+
+		$self->freeze(6, $pid, TwTasks::Sidecar::children_of($pid));
+	},
+	restart_standby => sub {
+		my ($self) = @_;
+		my $standby = $self->{pair}->standby;
+
+		$standby->stop('immediate');
+		$self->start_server($standby);
+	},
+	promote => sub {
+		my ($self) = @_;
+
+		$self->note_crash;
+		$self->{node} = $self->{promote}->();
+	});
 
 # All that can happen here.
 sub names
 {
-	return sort keys %faults;
+	my ($self) = @_;
+
+	return sort keys %faults, $self->{pair} ? keys %faults_of_pairs : ();
 }
 
 # Crashes and waits of the whole server are rarer than the rest.
 sub any_name
 {
 	my ($self) = @_;
-	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|no_connections)$/;
+	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|no_connections|promote)$/;
 	my $wants_rare = rand() < 0.1;
 
 	return one_of(grep { /$is_rare/ xor !$wants_rare } $self->names);
@@ -249,7 +281,7 @@ sub strike
 
 	note("fault: $name");
 	$self->{struck}{$name}++;
-	$faults{$name}->($self);
+	($faults{$name} || $faults_of_pairs{$name})->($self);
 	$self->raise_fallen;
 	return;
 }

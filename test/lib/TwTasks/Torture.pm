@@ -1,4 +1,4 @@
-# Torture.pm -- a server and three sidecars with handlers of each kind, under all faults
+# Torture.pm -- a server, perhaps with a standby, and three sidecars with handlers of each kind, under all faults
 # of TwTasks::Nemesis, and the verdict of TwTasks::Witnesses.
 
 package TwTasks::Torture;
@@ -12,6 +12,7 @@ use TwTasks::Cluster;
 use TwTasks::Decoding;
 use TwTasks::Ledger;
 use TwTasks::Nemesis;
+use TwTasks::Pair;
 use TwTasks::Proxy;
 use TwTasks::Sidecar;
 use TwTasks::Wait;
@@ -22,19 +23,22 @@ use constant SIDECARS => qw(a b c);
 # Producers stand still from the first number of live tasks to the second one.
 use constant BACKLOG => (5000, 2500);
 
-# Options: producers, batch (most tasks in a third of a transaction).
+my %conf = (
+	wal_level => 'logical',
+	max_prepared_transactions => 20,
+	autovacuum_naptime => '1s',
+	restart_after_crash => 'on');
+
+# Options: producers, batch (most tasks in a third of a transaction), standby (whether
+# there is one, which may be promoted).
 sub create
 {
 	my ($class, %options) = @_;
-	my $node = TwTasks::Cluster->create(
-		'main',
-		conf => {
-			wal_level => 'logical',
-			max_prepared_transactions => 20,
-			autovacuum_naptime => '1s',
-			restart_after_crash => 'on'
-		});
+	my $pair = $options{standby} ? TwTasks::Pair->create(conf => \%conf) : undef;
+	my $node = $pair ? $pair->primary : TwTasks::Cluster->create('main', conf => \%conf);
 	my $self = bless {
+		pair => $pair,
+		nodes => [ $pair ? $pair->nodes : $node ],
 		node => $node,
 		directory => PostgreSQL::Test::Utils::tempdir(),
 		producers => [],
@@ -67,13 +71,15 @@ sub create
 		GRANT INSERT ON app.effect TO sidecar;
 SQL
 	$self->{decoding} = TwTasks::Decoding->start($node, $self->path('decoded'), 'app.effect');
-	$self->{proxy} = TwTasks::Proxy->start($node);
+	$self->{proxies} = { map { $_->name => TwTasks::Proxy->start($_) } @{ $self->{nodes} } };
 	$self->{sidecars} = [ map { $self->sidecar($_) } SIDECARS ];
 	$self->{nemesis} = TwTasks::Nemesis->new(
 		node => $node,
 		sidecars => $self->{sidecars},
 		crashes => $self->path('crashes'),
-		proxy => $self->{proxy});
+		proxies => $self->{proxies},
+		pair => $pair,
+		promote => sub { $self->promote });
 	$self->start_producer($_) foreach 1 .. $options{producers};
 	return $self;
 }
@@ -90,6 +96,16 @@ sub nemesis
 	return $_[0]->{nemesis};
 }
 
+# How to connect to the server, whichever it is.
+sub connstr
+{
+	my ($self, $by_proxy) = @_;
+	my @nodes = @{ $self->{nodes} };
+	my @hosts = $by_proxy ? map { $self->{proxies}{ $_->name }{directory} } @nodes : map { $_->host } @nodes;
+
+	return 'host=' . join(',', @hosts) . ' port=' . join(',', map { $_->port } @nodes) . ' dbname=postgres target_session_attrs=read-write';
+}
+
 # The last sidecar connects by the proxy.
 sub sidecar
 {
@@ -99,10 +115,11 @@ sub sidecar
 	my %again = (stuck => 'retry', timeout => '20s', retry => { delay => '100ms', max_tries => 10000 });
 	my @worker = (worker => [ TwTasks::Ledger::handler('torture_worker.py'), @ledger ], concurrency => 32);
 	my @command = (command => [ TwTasks::Ledger::handler('torture_run.sh'), @ledger ], concurrency => 4);
-	my %proxy = $name eq (SIDECARS)[-1] ? (postgres => $self->{proxy}->connstr . ' user=sidecar') : ();
+	my $connstr = $self->connstr($name eq (SIDECARS)[-1]);
 
 	return TwTasks::Sidecar->start(
 		$self->{node}, $name,
+		postgres => "$connstr user=sidecar",
 		lease => '5s',
 		handlers => [
 			{ types => ['WORK_ONCE'],  @worker,  %once },
@@ -110,18 +127,17 @@ sub sidecar
 			{ types => ['RUN_ONCE'],   @command, %once },
 			{ types => ['RUN_AGAIN'],  @command, %again },
 			{ types => ['SQL'], sql => 'app.effect', processes => 2, timeout => '5s', grace => '1s', retry => $again{retry} }
-		],
-		%proxy);
+		]);
 }
 
 # The first producer connects by the proxy.
 sub start_producer
 {
 	my ($self, $number) = @_;
-	my $to = $number == 1 ? $self->{proxy}->connstr : $self->{node}->connstr('postgres');
+	my $connstr = $self->connstr($number == 1);
 	my @command = (
 		TwTasks::Ledger::handler('torture_producer.py'), $self->path("clients-$number"),
-		"$to user=producer", "p$number", int rand 1e9, $self->{batch});
+		"$connstr user=producer", "p$number", int rand 1e9, $self->{batch});
 	my $pid = fork // die "could not fork: $!";
 
 	if ($pid == 0)
@@ -138,6 +154,30 @@ sub DESTROY
 
 	kill 'KILL', @{ $self->{producers} } if $self->{owner} == $$;
 	return;
+}
+
+# Transactions that are prepared, and that nobody may end.  Their names decide.
+sub decide_prepared
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+	my $all = $node->value_or_undef('SELECT gid FROM pg_prepared_xacts ORDER BY gid') // '';
+
+	$node->value_or_undef((/[02468]$/ ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$_'") foreach split /\n/, $all;
+	return;
+}
+
+# The standby takes over, and gets one in its turn.  Returns the server that it is now.
+sub promote
+{
+	my ($self) = @_;
+	my $pair = $self->{pair};
+
+	$pair->switch;
+	$self->{node} = $pair->primary;
+	$pair->attach;
+	$self->{decoding}->move($self->{node}, sub { $self->decide_prepared });
+	return $self->{node};
 }
 
 # How many tasks are live; undef while nobody can say.
@@ -192,12 +232,10 @@ sub end_producers
 sub settle
 {
 	my ($self) = @_;
-	my $node = $self->{node};
 
 	$self->{nemesis}->end;
 	$self->end_producers;
-	$node->value((rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$_'")
-	  foreach split /\n/, $node->value('SELECT gid FROM pg_prepared_xacts ORDER BY gid');
+	$self->decide_prepared;
 	return wait_ok(sub { ($self->live // '') eq '0' }, 'every task ends', 600);
 }
 
@@ -226,13 +264,12 @@ sub verdict
 sub sound_ok
 {
 	my ($self) = @_;
-	my $node = $self->{node};
-	my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
+	my $log = join '', map { PostgreSQL::Test::Utils::slurp_file($_->logfile) } @{ $self->{nodes} };
 	my @crashes = $log =~ /^.*(?:terminated by signal (?!9\b)|PANIC:|TRAP:|server process .* exited with exit code (?![12]\b)).*$/mg;
 
 	is($self->{nemesis}->fallen, 0, 'no sidecar has ended by itself');
 	is(join("\n", @crashes), '', 'no process of the server has crashed by itself');
-	return $node->undamaged_ok;
+	return $self->{node}->undamaged_ok;
 }
 
 sub stop
@@ -243,7 +280,7 @@ sub stop
 	{
 		is($sidecar->stop, 0, "sidecar $sidecar->{name} ends in order");
 	}
-	$self->{proxy}->stop;
+	$_->stop foreach values %{ $self->{proxies} };
 	return;
 }
 

@@ -11,6 +11,10 @@
 #					end ID VERSION STATUS
 #					effect ID
 #					commit XID LSN
+#				after a promotion, the rows where decoding begins anew
+#					switch LSN
+#					have ID VERSION STATUS TYPE FOLLOW AFTER EFFECTS
+#					switched
 #	ledger		what handlers did, by their own word
 #					start ID VERSION TYPE TIME
 #					end ID VERSION RESULT TIME
@@ -18,7 +22,7 @@
 #					TX add ID
 #					TX drop ID, in a savepoint that TX rolls back
 #					TX committed | refused | unknown
-#	crashes		when the server crashed, no later than it did
+#	crashes		when the server crashed or lost its place, no later than it did
 #					TIME
 #	rows		what the tables have in the end
 #					ID VERSION STATUS
@@ -30,6 +34,8 @@
 #	again	may start again in a later version.  A crash of the server may lose a
 #			grab that was not flushed, so the same version may start once more after it
 #	sql		has its effect in the transaction that ends it, and nothing in the ledger
+#
+# A promoted server may lack what nobody was told of.
 #
 # All of it takes time and memory in proportion to the lines.
 
@@ -72,6 +78,7 @@ sub new
 		clients => {},
 		crashes => [],
 		rows => {},
+		gone => {},
 		position => 0,
 		faults => [],
 		count => { map { $_ => 0 } qw(acknowledged refused recovered vanished starts followers effects unsure) }
@@ -183,10 +190,13 @@ sub take_decoded
 	{
 		$self->{transaction} = { xid => $rest[0], lines => [] };
 	}
+	elsif ($what =~ /^(?:switch|have|switched)$/)
+	{
+		$self->$what(@rest);
+	}
 	elsif ($what eq 'commit')
 	{
-		my ($high, $low) = map { hex } split m{/}, $rest[1];
-		my $position = $high * 2**32 + $low;
+		my $position = position_of($rest[1]);
 		my $transaction = delete $self->{transaction};
 
 		# After a crash of the server a slot repeats what it had shown.
@@ -199,6 +209,13 @@ sub take_decoded
 		push @{ $self->{transaction}{lines} }, [ $what, @rest ];
 	}
 	return;
+}
+
+sub position_of
+{
+	my ($high, $low) = map { hex } split m{/}, $_[0];
+
+	return $high * 2**32 + $low;
 }
 
 sub take_transaction
@@ -308,6 +325,61 @@ sub judge_transaction
 	return;
 }
 
+# ---- another server takes over ----
+
+sub switch
+{
+	my ($self, $lsn) = @_;
+
+	$self->{position} = position_of($lsn);
+	$self->{switch} = { map { $_ => {} } qw(seen followed effects) };
+	return;
+}
+
+# A row as the promoted server has it.  Nobody saw its last steps, or the server lacks
+# them.
+sub have
+{
+	my ($self, $id, $version, $status, $type, $follow, $after, $effects) = @_;
+	my $switch = $self->{switch};
+	my $task = $self->{tasks}{$id} //= [ $type, '', 0, $follow, $after, '', '' ];
+	my ($was, $old) = @$task[ STATUS, VERSION ];
+
+	return $self->fault(double => $id, 'has two rows in the promoted server') if $switch->{seen}{$id}++;
+	$self->fault(ghost => $id, 'was added, and nobody had asked for it') if $after eq '-' && !$self->{wanted}{$id};
+	$switch->{followed}{$after}++ if $after ne '-';
+	$switch->{effects}{$id} = $effects;
+	@$task[ STATUS, VERSION ] = ($status, $version);
+	$task->[LIFE] .= " switch $version $status";
+	$task->[GRABBED] .= join '', map { " $_ " } $old + 1 .. $version;
+	$self->judge_done($id, $version - 1) if $status eq 'DONE' && $was ne 'DONE' && $self->contract($task) ne 'sql';
+	return;
+}
+
+# One moment of the promoted server has all that belongs together.
+sub switched
+{
+	my ($self) = @_;
+	my $switch = delete $self->{switch};
+	my $tasks = $self->{tasks};
+
+	foreach my $id (keys %$tasks)
+	{
+		my $task = $tasks->{$id};
+		my $is_done = $task->[STATUS] eq 'DONE';
+
+		if (!$switch->{seen}{$id})
+		{
+			$self->{gone}{$id} = delete $tasks->{$id};
+			next;
+		}
+		$self->compare($id, 'followers', delete $switch->{followed}{$id}, $is_done && $task->[FOLLOW] > 0 ? 1 : 0);
+		$self->compare($id, 'effects', $switch->{effects}{$id}, $is_done && $self->contract($task) eq 'sql' ? 1 : 0);
+	}
+	$self->fault(ghost => $_, 'has a follower, and is not in the promoted server') foreach sort keys %{ $switch->{followed} };
+	return;
+}
+
 # ---- the tables in the end ----
 
 sub take_row
@@ -406,7 +478,12 @@ sub crashes_before
 sub judge_starts
 {
 	my ($self, $id) = @_;
-	my $task = $self->{tasks}{$id} or return $self->fault(ghost => $id, 'was started, and never added');
+	my $gone = $self->{gone}{$id};
+	my $task = $self->{tasks}{$id};
+
+	# The grab of what may start again is not waited for, and may be lost with the task.
+	return if !$task && $gone && $self->contract($gone) eq 'again';
+	return $self->fault(ghost => $id, 'was started, and never added') if !$task;
 	my $contract = $self->contract($task);
 	my $starts = $self->{starts}{$id};
 	my $all = 0;
