@@ -26,7 +26,7 @@ my @short = qw(kill_sidecar restart_sidecar freeze_sidecar kill_worker end_sessi
   kill_backend crash_server add_column drop_column add_index drop_index reindex rewrite checkpoint);
 my $has_standby = $seconds && ($ENV{TWT_TORTURE_STANDBY} // rand() < 0.5);
 my @only = split ' ', $ENV{TWT_TORTURE_FAULTS} // '';
-my $torture = TwTasks::Torture->create(producers => 2, batch => $ENV{TWT_TORTURE_BATCH} || 5, standby => $has_standby);
+my $torture = TwTasks::Torture->create(producers => 2, batch => $ENV{TWT_TORTURE_BATCH} || 5, standby => $has_standby, full => $seconds);
 my $nemesis = $torture->nemesis;
 
 # Each in random order, and each while tasks run.
@@ -68,8 +68,8 @@ cmp_ok($count{$_}, '>', 0, "there were $_") foreach qw(acknowledged refused star
 $torture->sound_ok;
 $torture->stop;
 diag(sprintf "%s, seed %s, %d s: %d tasks, of them %d acknowledged, %d recovered and %d followers; %d starts; %d of unknown "
-	  . "outcome; %d faults: %s.\n%d lost, %d double, %d other violations",
+	  . "outcome; %d faults: %s; %d times no space on a full disk.\n%d lost, %d double, %d other violations",
 	strftime('%Y-%m-%d', gmtime), TwTasks::Seed::seed(), $seconds, @count{qw(tasks acknowledged recovered followers starts unsure)},
-	$nemesis->struck, $nemesis->summary, @count{qw(lost double others)})
+	$nemesis->struck, $nemesis->summary, $torture->no_space, @count{qw(lost double others)})
   if $seconds;
 done_testing();

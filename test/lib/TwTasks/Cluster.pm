@@ -30,6 +30,7 @@ $SIG{TERM} = sub {
 #	init => { more for PostgreSQL::Test::Cluster's init() }
 #	install_path => as in PostgreSQL::Test::Cluster
 #	clock => a TwTasks::Clock, by which the server goes
+#	disk => a TwTasks::Disk, on which it is
 #	version => of the extension; default: the current one
 #	edition => in place of the extension: 'sql' or 'one-role', see install_edition();
 #		default: TWT_TEST_EDITION, by which all tests run with the edition.  Parameters of the
@@ -50,6 +51,7 @@ sub create
 		: ());
 
 	$self->{_twt_clock} = $options{clock};
+	$self->{_twt_disk} = $options{disk};
 	$self->init(
 		extra => [ '--no-sync', '--locale=C', '--encoding=UTF8' ],
 		%{ $options{init} || {} });
@@ -559,13 +561,17 @@ sub while_stopped
 	return;
 }
 
-# With the server's clock in its environment, if it has one of its own.
+sub disk
+{
+	return $_[0]->{_twt_disk};
+}
+
+# With the server's clock or disk in its environment, if it has one of its own.
 sub start
 {
 	my ($self, @rest) = @_;
-	my $clock = $self->{_twt_clock};
 
-	local %ENV = (%ENV, $clock ? $clock->environment : ());
+	local %ENV = (%ENV, map { $_->environment } grep { $_ } @$self{qw(_twt_clock _twt_disk)});
 	return $self->SUPER::start(@rest);
 }
 

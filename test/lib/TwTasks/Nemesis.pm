@@ -70,12 +70,27 @@ sub end_sessions
 	return;
 }
 
-# Before the server crashes.
+# Before the server crashes, or with the time of it.
 sub note_crash
 {
-	my ($self) = @_;
+	my ($self, $time) = @_;
 
-	PostgreSQL::Test::Utils::append_to_file($self->{crashes}, sprintf "%.3f\n", clock_gettime(BOOTTIME));
+	PostgreSQL::Test::Utils::append_to_file($self->{crashes}, sprintf "%.3f\n", $time // clock_gettime(BOOTTIME));
+	return;
+}
+
+# Until the server answers; it may have ended, and need a start.
+sub revive
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+
+	wait_for(
+		sub {
+			$self->start_server if !kill 0 => $node->{_pid};
+			return defined $node->value_or_undef('SELECT 1');
+		},
+		'the server to answer');
 	return;
 }
 
@@ -195,6 +210,20 @@ my %faults = (
 
 		$self->freeze(6, $pid, TwTasks::Sidecar::children_of($pid));
 	},
+	full_disk => sub {
+		my ($self) = @_;
+		my $node = $self->{node};
+		my $before = -s $node->logfile;
+		my $time = clock_gettime(BOOTTIME);
+
+		$node->disk->fill;
+		watch_for(rand 5);
+		$node->disk->free;
+		$self->revive;
+		my @panics = PostgreSQL::Test::Utils::slurp_file($node->logfile, $before) =~ /PANIC:/g;
+		$self->note_crash($time) foreach @panics;
+	},
+	black_hole => sub { $_[0]->freeze(20, $_[0]->proxy->{pid}) },
 	no_connections => sub {
 		my ($self) = @_;
 		my $role = one_of(qw(sidecar sidecar producer));
@@ -262,14 +291,14 @@ sub names
 {
 	my ($self) = @_;
 
-	return sort keys %faults, $self->{pair} ? keys %faults_of_pairs : ();
+	return sort grep({ $_ ne 'full_disk' || $self->{node}->disk } keys %faults), $self->{pair} ? keys %faults_of_pairs : ();
 }
 
 # Crashes and waits of the whole server are rarer than the rest.
 sub any_name
 {
 	my ($self) = @_;
-	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|no_connections|promote)$/;
+	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|full_disk|no_connections|promote)$/;
 	my $wants_rare = rand() < 0.1;
 
 	return one_of(grep { /$is_rare/ xor !$wants_rare } $self->names);

@@ -11,6 +11,7 @@ use warnings FATAL => 'all';
 use File::Path qw(rmtree);
 use PostgreSQL::Test::Utils;
 use TwTasks::Cluster;
+use TwTasks::Disk;
 use TwTasks::Wait;
 
 my %conf = (
@@ -26,6 +27,7 @@ sub create
 	my $node = TwTasks::Cluster->create('main', %options, init => { allows_streaming => 'logical' });
 	my $self = bless { primary => $node, standby => TwTasks::Cluster->new('other') }, $class;
 
+	$self->{standby}{_twt_disk} = TwTasks::Disk->new if $node->disk;
 	$node->append_conf('postgresql.conf', join '', map { "$_ = $conf{$_}\n" } sort keys %conf);
 	$node->stop;
 	$node->start;

@@ -10,6 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Cluster;
 use TwTasks::Decoding;
+use TwTasks::Disk;
 use TwTasks::Ledger;
 use TwTasks::Nemesis;
 use TwTasks::Pair;
@@ -30,12 +31,13 @@ my %conf = (
 	restart_after_crash => 'on');
 
 # Options: producers, batch (most tasks in a third of a transaction), standby (whether
-# there is one, which may be promoted).
+# there is one, which may be promoted), full (whether the disk may be full).
 sub create
 {
 	my ($class, %options) = @_;
-	my $pair = $options{standby} ? TwTasks::Pair->create(conf => \%conf) : undef;
-	my $node = $pair ? $pair->primary : TwTasks::Cluster->create('main', conf => \%conf);
+	my %of_server = (conf => \%conf, $options{full} ? (disk => TwTasks::Disk->new) : ());
+	my $pair = $options{standby} ? TwTasks::Pair->create(%of_server) : undef;
+	my $node = $pair ? $pair->primary : TwTasks::Cluster->create('main', %of_server);
 	my $self = bless {
 		pair => $pair,
 		nodes => [ $pair ? $pair->nodes : $node ],
@@ -265,11 +267,22 @@ sub sound_ok
 {
 	my ($self) = @_;
 	my $log = join '', map { PostgreSQL::Test::Utils::slurp_file($_->logfile) } @{ $self->{nodes} };
+
+	# PostgreSQL itself gives up when its log finds no place on the disk, by an abort.
+	$self->{no_space} = () = $log =~ /No space left on device/g;
+	my $allowed = $log =~ s/PANIC:  .*No space left on device//g;
+	$log =~ s/terminated by signal 6\b// foreach 1 .. $allowed;
 	my @crashes = $log =~ /^.*(?:terminated by signal (?!9\b)|PANIC:|TRAP:|server process .* exited with exit code (?![12]\b)).*$/mg;
 
 	is($self->{nemesis}->fallen, 0, 'no sidecar has ended by itself');
 	is(join("\n", @crashes), '', 'no process of the server has crashed by itself');
 	return $self->{node}->undamaged_ok;
+}
+
+# How often the servers had no space on a full disk, after sound_ok().
+sub no_space
+{
+	return $_[0]{no_space};
 }
 
 sub stop
