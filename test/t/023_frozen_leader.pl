@@ -1,6 +1,6 @@
 # 023_frozen_leader.pl -- a leader that stands still, its sessions alive, does
-# not hold up what one node does for all: when its lease is over another one
-# leads, due tasks become due, and its own are taken over.  When it goes on it
+# not hold up what one node does for all: when it is late another one leads, due
+# tasks become due, and its own are taken over after its lease.  When it goes on it
 # still takes itself for the leader, and does no harm.
 
 use strict;
@@ -46,14 +46,14 @@ foreach my $kind (qw(ring notify))
 			{ types => ['DUE'],  worker  => $ledger->worker }
 		]);
 
-	# in this order: it may begin to lead between the two
+	# In this order: it may begin to lead between the two.
 	my $leads = $heir->log =~ /this node leads/;
-	my $is_over = $node->value('SELECT heartbeat + lease < clock_timestamp()
+	my $is_late = $node->value('SELECT twtasks_internal.overdue_at(next_tick) < clock_timestamp()
 		FROM twtasks.node WHERE incarnation = ' . $leader->incarnation) eq 't';
 
-	ok(!$leads || $is_over, "$kind: no other sidecar leads before");
+	ok(!$leads || $is_late, "$kind: no other sidecar leads while the leader is in time");
 	wait_ok(sub { $heir->log =~ /this node leads/ },
-		"$kind: another sidecar leads when the lease is over");
+		"$kind: another sidecar leads when the leader is late");
 	note(sprintf '%s: leads after %.2f s', $kind, took());
 	wait_ok(sub { $node->status_of($task) eq 'DONE' },
 		"$kind: the task of the frozen sidecar is taken over");
