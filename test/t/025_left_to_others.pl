@@ -73,13 +73,19 @@ my $ledger = TwTasks::Ledger->new;
 	wait_ok(sub { $node->tasks('type = \'OWN\' AND status = \'DONE\'') == 5 * CROWD },
 		'the sidecars\' own tasks are done');
 
+	my $wait_for_ticks = sub {
+		my $now = $node->value('SELECT clock_timestamp()');
+
+		wait_for(
+			sub { $node->value("SELECT min(heartbeat) > '$now' FROM twtasks.nodes") eq 't' },
+			'both to tick');
+	};
+
+	# The looks for those tasks do not count: sessions tell of them up to a second later.
+	$wait_for_ticks->() foreach 1 .. 2;
 	my $before = $looks->();
 
-	my $now = $node->value('SELECT clock_timestamp()');
-
-	wait_for(
-		sub { $node->value("SELECT min(heartbeat) > '$now' FROM twtasks.nodes") eq 't' },
-		'both to tick');
+	$wait_for_ticks->();
 	cmp_ok($looks->() - $before, '<=', 20,
 		'tasks that nobody runs are looked for once in a while');
 	is($_->stop, 0, 'the sidecar stops in order') foreach @sidecars;
