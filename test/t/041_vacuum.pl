@@ -108,6 +108,9 @@ my $slow = TwTasks::Session->new($node->connstr('postgres'));
 $slow->send('CALL twtasks_internal.vacuum_tasks(NULL)');
 wait_for(sub { $node->value(q{SELECT count(*) FROM pg_stat_activity WHERE query ~ '^CALL' AND wait_event = 'advisory'}) == 1 }, 'a vacuum to wait in a function');
 $node->value('DELETE FROM own');
+# A session tells what it deleted up to a second later, and that would count after the vacuum.
+wait_for(sub { $node->value(q{SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'own'}) == 1000 },
+	'the statistics to know of dead rows of the other table');
 $node->value('VACUUM own');
 is($node->value(q{SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'own'}), 0, 'a vacuum under way keeps no dead rows from other vacuums');
 $other->query('ROLLBACK');
