@@ -5,6 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
 use List::Util qw(uniq);
@@ -80,9 +81,16 @@ my $operator = $node->session;
 $operator->query(
 	'BEGIN; SELECT twtasks.cancel_task(id, 1) FROM twtasks.tasks WHERE id IN ('
 	  . join(', ', map { "'$_'" } @locked) . ')');
-my @waiting = send_reports(@locked);
+my @waiting;
 
-wait_for(sub { $node->waits_for_lock('results', 'twtasks-web') == 5 }, 'reports that wait');
+# A report waits for a second: the first may be refused before the last one waits.
+wait_for(
+	sub {
+		@waiting = () if @waiting && IO::Select->new(@waiting)->can_read(0) && statuses(@waiting);
+		@waiting = send_reports(@locked) if !@waiting;
+		return $node->waits_for_lock('results', 'twtasks-web') == 5;
+	},
+	'reports that wait');
 is_deeply([ uniq statuses(send_reports(@free)) ], [200], 'results of other tasks are stored meanwhile');
 is(($web->ask('GET', '/health'))[0], 200, 'the health is right meanwhile');
 is_deeply([ uniq statuses(@waiting) ], [503], 'a report about a locked task is refused');
