@@ -16,13 +16,13 @@ my $ledger = TwTasks::Ledger->new;
 
 # A schema whose functions and operators would be found first, and fail.
 $node->value(<<'SQL');
-	ALTER ROLE sidecar SET statement_timeout = 200;
-	ALTER ROLE sidecar SET lock_timeout = 200;
-	ALTER ROLE sidecar SET idle_session_timeout = 200;
-	ALTER ROLE sidecar SET idle_in_transaction_session_timeout = 200;
+	ALTER ROLE sidecar SET statement_timeout = 2000;
+	ALTER ROLE sidecar SET lock_timeout = 2000;
+	ALTER ROLE sidecar SET idle_session_timeout = 2000;
+	ALTER ROLE sidecar SET idle_in_transaction_session_timeout = 2000;
 	DO $$ BEGIN
 		IF current_setting('transaction_timeout', true) IS NOT NULL THEN -- since 17
-			ALTER ROLE sidecar SET transaction_timeout = 200;
+			ALTER ROLE sidecar SET transaction_timeout = 2000;
 		END IF;
 	END $$;
 	ALTER ROLE sidecar SET default_transaction_isolation = 'serializable';
@@ -94,16 +94,18 @@ wait_ok(sub { $node->status_of($fail) eq 'ERROR' }, 'retries come in time');
 # By then each timeout would have passed.
 my $later = $node->add_task('COMMAND',
 	run_after =>
-	  $node->value('SELECT clock_timestamp() + interval \'700 ms\''));
+	  $node->value('SELECT clock_timestamp() + interval \'2500 ms\''));
 
 wait_ok(sub { $node->status_of($later) eq 'DONE' },
 	'a later task is done too');
 is( $node->value('SELECT * FROM app.seen'),
 	'on|read committed',
 	'commits wait for the disk, and the isolation is as expected');
-ok( $node->value(
-		'SELECT EXISTS (SELECT FROM pg_inherits
-		WHERE inhparent = \'twtasks.finished_task\'::regclass)') eq 't',
+wait_ok(
+	sub {
+		$node->value('SELECT EXISTS (SELECT FROM pg_inherits
+			WHERE inhparent = \'twtasks.finished_task\'::regclass)') eq 't';
+	},
 	'the leader does its duties');
 unlike($sidecar->log, qr/trapped|timeout|closed the connection/, 'no call failed');
 is($sidecar->stop, 0, 'the sidecar stops in order');
