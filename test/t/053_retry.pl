@@ -56,14 +56,15 @@ my $sidecar = TwTasks::Sidecar->start(
 		}
 	]);
 
-# 'WAITING 2 20': status, tries and seconds until the next one.
+# 'WAITING 2 20': status, tries and seconds until the next one, to the nearest five.  A
+# function counts them from its call, which may be long before the end of the try is stored.
 sub waits
 {
 	my ($id) = @_;
 
 	return $node->value(
 		"SELECT concat_ws(' ', status, tries,
-			extract(epoch FROM nullif(next_event_time, 'infinity') - state_time)::int)
+			5 * round(extract(epoch FROM nullif(next_event_time, 'infinity') - state_time) / 5))
 		FROM twtasks.task WHERE id = '$id'");
 }
 
