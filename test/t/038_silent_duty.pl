@@ -26,7 +26,7 @@ my $sidecar = TwTasks::Sidecar->start($node, 'a', lease => '4s',
 	handlers => [ { types => ['NOOP'], noop => JSON::PP::true } ]);
 
 $sidecar->wait_for_log(qr/control: no answer to "duties"/);
-wait_ok(sub { $node->value('SELECT count(*) FROM public.done') >= 2 }, 'the duty is done again and again', 30);
+wait_ok(sub { $node->value('SELECT count(*) FROM public.done') >= 2 }, 'the duty is done again and again');
 $node->add_task('NOOP');
 $node->wait_until_done('NOOP', 'tasks run meanwhile');
 is(() = $sidecar->log =~ /no answer to "duties"/g, 1, 'the session was given up once for it');

@@ -151,7 +151,7 @@ $reloaded = add_and_wait('TASK|LONG');
 # ---- deadlines that differ within one handler ----
 
 TwTasks::Sidecar::configure(
-	policies => 'SELECT twtasks.configure_type(\'TASK|SHORT\', timeout => \'300ms\')',
+	policies => 'SELECT twtasks.configure_type(\'TASK|SHORT\', timeout => \'3s\')',
 	$sidecar);
 my $short = add_and_wait('TASK|SHORT');
 
@@ -159,7 +159,7 @@ wait_ok(
 	sub {
 		$node->value(
 			"SELECT count(*) FROM twtasks.tasks
-			WHERE id = '$short' AND error LIKE 'deadline of 0.300 s passed%'"
+			WHERE id = '$short' AND error LIKE 'deadline of 3.000 s passed%'"
 		) == 1;
 	},
 	'a deadline is met though an earlier task of the handler has longer');

@@ -26,7 +26,7 @@ my $sidecar = TwTasks::Sidecar->start(
 			types   => ['SHORT'],
 			worker  => [$worker],
 			prefetch => 64,
-			timeout => '4s',
+			timeout => '8s',
 			retry   => { max_tries => 1 }
 		}
 	]);
@@ -36,7 +36,7 @@ wait_for(
 	sub { $node->value('SELECT count(*) FROM twtasks.tasks WHERE status IN (\'DONE\', \'ERROR\')') == 64 },
 	'all have ended');
 is($node->value('SELECT string_agg(DISTINCT status || \' after \' || tries, \', \') FROM twtasks.tasks'),
-	'DONE after 1', '64 tasks of 0.2 s are done in one try with timeouts of 4 s');
+	'DONE after 1', '64 tasks of 0.2 s are done in one try with timeouts of 8 s');
 is($sidecar->stop, 0, 'the sidecar stops in order');
 
 done_testing();

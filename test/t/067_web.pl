@@ -45,7 +45,7 @@ my $sidecar = TwTasks::Sidecar->start(
 		{
 			types => ['SHORT'],
 			worker => [$puppet],
-			timeout => '2s',
+			timeout => '10s',
 			grace => '10ms'
 		}
 	]);

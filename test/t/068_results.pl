@@ -51,7 +51,7 @@ my $sidecar = TwTasks::Sidecar->start(
 					"LATE_$_",
 					command => [ '/bin/sh', '-c', 'read -r status; exit $status' ],
 					statuses => ['82=accepted'],
-					timeout => '6s',
+					timeout => '12s',
 					grace => '100ms',
 					stuck => $_)
 			} qw(retry error fail)
