@@ -71,8 +71,9 @@ sub reaps_ok
 
 	cmp_ok(children($pid, 'SDR'), '>=', ORPHANS + $own, "$who has the orphans");
 	open my $go, '>', "$path.fifo" or die "$path.fifo: $!";
-	close $go;
+	# It stays open for orphans that have not come to open it.
 	wait_ok(sub { children($pid, 'SDRZ') == $own }, "$who has reaped each of them");
+	close $go;
 	return $pid;
 }
 
