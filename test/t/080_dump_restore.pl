@@ -172,8 +172,11 @@ $node->value(q(SELECT count(*) FROM twtasks.import_tasks('original', jsonb_build
 	'id', gen_random_uuid(), 'type', 'IMPORTED', 'status', 'WAITING', 'version', 1, 'tries', 0, 'priority', 5,
 	'next_event_time', 'tomorrow'::timestamptz, 'state_time', now(), 'created', now())))));
 
-# Nothing changes any more: the sidecar is killed while three tasks run.
+# Nothing changes any more: the sidecar is killed while three tasks run.  Its calls may
+# outlive it.
 $sidecar->kill9;
+wait_for(sub { $node->value(q(SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'twtasksd %')) == 0 },
+	'the sessions of the sidecar to end');
 is($node->value("SELECT result FROM twtasks.request_cancel('$unwanted', 1, 'not wanted')"),
 	'requested', 'a running task can be asked to end');
 foreach my $table (@tables)
