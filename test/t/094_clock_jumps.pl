@@ -207,7 +207,8 @@ my $beyond = due_in(2 * HOUR);
 my $error = (running('SHORT|error'))[0];
 my $retry = (running('SHORT|retry'))[0];
 
-my $booted = $node->value('SELECT twtasks_internal.boot_time()');
+# A pause between two looks at clocks makes one value wrong.
+my $booted = $node->value('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY twtasks_internal.boot_time()) FROM generate_series(1, 5)');
 
 $server_clock->jump(HOUR);
 wait_ok(sub { $node->value("SELECT abs(extract(epoch FROM twtasks_internal.boot_time() - interval '1 h' - '$booted')) < 0.1") eq 't' },
