@@ -6,6 +6,7 @@ package TwTasks::Pooler;
 use strict;
 use warnings FATAL => 'all';
 
+use IO::Socket::UNIX;
 use POSIX ();
 use PostgreSQL::Test::Utils;
 use TwTasks::Session;
@@ -47,7 +48,7 @@ INI
 		exec { program() } 'pgbouncer', "$directory/ini"
 		  or POSIX::_exit(127);
 	}
-	wait_for(sub { -S "$directory/.s.PGSQL.$self->{port}" },
+	wait_for(sub { IO::Socket::UNIX->new(Peer => "$directory/.s.PGSQL.$self->{port}") },
 		'PgBouncer to listen');
 	return $self;
 }
