@@ -17,7 +17,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
 PATIENCE = 60
 SHOWN = 64 * 1024
-NOT_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+NOT_YET = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 
 
 def wait(futures):
@@ -33,10 +37,24 @@ def leader(topic, partition=0):
     return AdminClient(BROKERS).list_topics(topic, timeout=PATIENCE).topics[topic].partitions[partition].leader
 
 
+def is_led(topic, partitions):
+    """The controller has a new topic before the broker knows it."""
+    return (
+        not topic.error
+        and len(topic.partitions) == partitions
+        and all(place.leader >= 0 and not place.error for place in topic.partitions.values())
+    )
+
+
 def create(topic, partitions, config):
     admin = AdminClient(BROKERS)
     new = NewTopic(topic, num_partitions=partitions, replication_factor=-1, config=config)
     wait(admin.create_topics([new]))
+    until = time.monotonic() + PATIENCE
+    while not is_led(admin.list_topics(topic, timeout=PATIENCE).topics[topic], partitions):
+        if time.monotonic() > until:
+            raise RuntimeError("the new topic has no leaders")
+        admin.poll(0.05)
 
 
 def configure(topic, config):
@@ -63,8 +81,8 @@ def produce(topic, messages, end=None):
     failures = []
     settings = {
         **BROKERS,
-        "message.timeout.ms": 10000,
-        "topic.metadata.propagation.max.ms": 1000,
+        "message.timeout.ms": PATIENCE * 1000,
+        "topic.metadata.propagation.max.ms": 3000,
         "message.max.bytes": 20000000,
     }
     if end:
@@ -110,6 +128,17 @@ def describe(message):
     }
 
 
+def found(consumer, topic):
+    until = time.monotonic() + PATIENCE
+    while True:
+        described = consumer.list_topics(topic, timeout=PATIENCE).topics[topic]
+        if not described.error:
+            return described
+        if described.error.code() != KafkaError.LEADER_NOT_AVAILABLE or time.monotonic() > until:
+            raise RuntimeError(str(described.error))
+        consumer.poll(0.05)
+
+
 def watermarks(consumer, place):
     """A broker is told last that it leads a new partition, after the clients."""
     until = time.monotonic() + PATIENCE
@@ -120,7 +149,7 @@ def watermarks(consumer, place):
             if error.args[0].code() not in NOT_YET or time.monotonic() > until:
                 raise
         consumer.poll(0.05)
-        consumer.list_topics(place.topic, timeout=PATIENCE)
+        found(consumer, place.topic)
 
 
 def read_partition(consumer, topic, partition):
@@ -145,10 +174,7 @@ def messages_of(topic):
         {**BROKERS, "group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
     )
     try:
-        found = consumer.list_topics(topic, timeout=PATIENCE).topics[topic]
-        if found.error:
-            raise RuntimeError(str(found.error))
-        for partition in sorted(found.partitions):
+        for partition in sorted(found(consumer, topic).partitions):
             yield from read_partition(consumer, topic, partition)
     finally:
         consumer.close()
