@@ -38,7 +38,7 @@ sub heads
 {
 	my ($self) = @_;
 
-	return map { $json->decode($_) } split /\n/, PostgreSQL::Test::Utils::slurp_file($self->{path});
+	return map { $json->decode($_) } TwTasks::Ledger::whole_lines($self->{path});
 }
 
 # The events that came, without resends.

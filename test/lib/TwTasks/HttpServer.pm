@@ -83,10 +83,7 @@ sub url
 sub requests
 {
 	my ($self, $id) = @_;
-	# The last line may still be written.
-	my @requests =
-	  map { decode_json($_) }
-	  PostgreSQL::Test::Utils::slurp_file("$self->{directory}/record") =~ /^(.*)\n/mg;
+	my @requests = map { decode_json($_) } TwTasks::Ledger::whole_lines("$self->{directory}/record");
 
 	foreach my $request (@requests)
 	{

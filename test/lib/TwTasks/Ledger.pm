@@ -93,14 +93,22 @@ sub release
 	return;
 }
 
+# The lines of a file that others append to.  The last one may be there in part: the
+# kernel shows what is written page by page.
+sub whole_lines
+{
+	my ($path) = @_;
+
+	return PostgreSQL::Test::Utils::slurp_file($path) =~ /^(.*)\n/mg;
+}
+
 # Lines as hashes of: what, id, version, tries, pid, type, rest.
 sub lines
 {
 	my ($self) = @_;
 	my @lines;
 
-	foreach
-	  my $line (split /\n/, PostgreSQL::Test::Utils::slurp_file($self->path))
+	foreach my $line (whole_lines($self->path))
 	{
 		my %line;
 

@@ -99,7 +99,7 @@ sub lines_of
 {
 	my ($path) = @_;
 
-	return map { $json->decode($_) } grep { /\}$/ } split /\n/, PostgreSQL::Test::Utils::slurp_file($path);
+	return map { $json->decode($_) } TwTasks::Ledger::whole_lines($path);
 }
 
 # Returns what the third party wrote: hashes with "what", see third_party.py.
