@@ -158,21 +158,25 @@ sub log_position
 	return -s $_[0]->{log_path};
 }
 
-# Waits for a line; returns what is in the first parentheses, or true.
+# Waits for a line; returns what is in the first parentheses, or true.  While the process
+# lives, the last line may be there in part: see TwTasks::Ledger.
 sub wait_for_log
 {
 	my ($self, $regexp, $what, $offset) = @_;
 	my $found;
 
+	$what //= "$regexp";
 	wait_for(
 		sub {
-			die "sidecar $self->{name} has exited; wanted: $what\n"
-			  if $self->log($offset) !~ $regexp
-			  && $self->has_exited
-			  && $self->log($offset) !~ $regexp;
-			$found = $1 // 1 if $self->log($offset) =~ $regexp;
+			my $has_exited = $self->has_exited;
+			my $log = $self->log($offset);
+			my $lines = $has_exited ? $log : substr $log, 0, 1 + rindex $log, "\n";
+
+			return $found = $1 // 1 if $lines =~ $regexp;
+			die "sidecar $self->{name} has exited; wanted: $what\n" if $has_exited;
+			return 0;
 		},
-		$what // "$regexp");
+		$what);
 	return $found;
 }
 
