@@ -174,7 +174,7 @@ if (!$traffic)
 {
 	my $session = $node->session;
 
-	# Whatever the answers are: an end by die() would stop the server of the test.
+	# Answers do not matter here, but an end by die() would stop the server of the test.
 	for (;;)
 	{
 		$session->try("SELECT twtasks.add_task('TRAFFIC'), twtasks.add_task('TRAFFIC')") // POSIX::_exit(1);
