@@ -23,6 +23,9 @@ sub lead
 		"the sidecar $name has counted");
 	$sidecar->wait_for_log(qr/monitor: /, 'the news') if $has_news;
 	is($sidecar->stop, 0, "the sidecar $name stops in order");
+	# A call of it may outlive it, and wait for a lock later.
+	wait_for(sub { $node->value(q(SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'twtasksd %')) == 0 },
+		"the sessions of $name to end");
 	return scalar(() = $sidecar->log =~ /monitor: /g) . ' ' . join ',',
 	  $sidecar->log =~ /WARN  monitor: (.*)/g;
 }
