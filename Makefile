@@ -25,7 +25,7 @@ AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	torture campaign-limits campaign-kafka campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation docs clean help
+	torture nth-call campaign-limits campaign-kafka campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -168,6 +168,9 @@ simulate-conformance: install ## the simulation's model beside the extension: SE
 
 torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=5
 	@scripts/torture $(or $(MINUTES),10) "$(SEED)" $(BATCH)
+
+nth-call: install ## each system call of a program fails once: PROGRAM=twtasksd, twtasks-web or twtasksctl, PART=10 for a tenth, CALLS="read|write"
+	@scripts/nth-call $(or $(PROGRAM),twtasksd) $(or $(PART),1) $(if $(CALLS),'$(CALLS)')
 
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands
 	@scripts/campaign-limits $(CRASHES)

@@ -119,11 +119,11 @@ prove_alone()
 	trap 'rm -rf "$work"' EXIT
 	copy_tree "$work" test helpers
 	mkdir -p "$work/bin" "$work/tmp" "$work/ports"
-	cp "$root/sidecar/twtasksd" "$root/web/twtasks-web" "$root/tools/twtasks-import" "$root"/workers/*/twtasks-* "$work/bin/"
+	cp "$root/sidecar/twtasksd" "$root/web/twtasks-web" "$root/tools/twtasksctl" "$root/tools/twtasks-import" "$root"/workers/*/twtasks-* "$work/bin/"
 	mkdir -p "$work/share/twtasks" && cp -r "$root/share/notify" "$work/share/twtasks/"
 	give_to_server "$work"
 	(cd "$work" && as_server env HOME="$work" TMPDIR="$work/tmp" \
-		PATH="$("$PG_CONFIG" --bindir):$PATH" TWTASKSD="$work/bin/twtasksd" TWTASKS_WEB="$work/bin/twtasks-web" TWTASKS_IMPORT="$work/bin/twtasks-import" \
+		PATH="$("$PG_CONFIG" --bindir):$PATH" TWTASKSD="$work/bin/twtasksd" TWTASKS_WEB="$work/bin/twtasks-web" TWTASKSCTL="$work/bin/twtasksctl" TWTASKS_IMPORT="$work/bin/twtasks-import" \
 		PERL5LIB="$pgxs_test/perl:$work/test/lib" PG_REGRESS="$pgxs_test/regress/pg_regress" \
 		PG_TEST_PORT_DIR="$work/ports" TESTDIR="$work" TESTDATADIR="$work/tmp_check" \
 		TESTLOGDIR="$work/tmp_check/log" "${@:2}" prove "$1") && return

@@ -125,7 +125,7 @@ refuse(const Session *session, const PGresult *result)
 static void
 lose(const Session *session, const char *sql, const char *why)
 {
-	ctl_fail(CTL_NO_DATABASE, "lost the connection to the database: %s%s%s%s", why,
+	ctl_fail(CTL_NO_DATABASE, "lost the connection to the database: %s%s%s%s", *why ? why : "out of memory",
 			 sql == commit ? "\nIt is not known whether the last statement took effect: look before you repeat it." : "",
 			 session->note ? "\n" : "", session->note ? session->note : "");
 }
@@ -147,6 +147,13 @@ await(const Session *session, const char *sql, int64 deadline)
 		if (poll(&fd, 1, (int) Min(left, 60000)) > 0 && !PQconsumeInput(session->conn))
 			lose(session, sql, PQerrorMessage(session->conn));
 	}
+}
+
+/* An error that libpq made, as when memory is out: the server may have done what we asked. */
+static bool
+is_of_libpq(const PGresult *result)
+{
+	return PQresultStatus(result) == PGRES_FATAL_ERROR && PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
 }
 
 static PGresult *
@@ -173,7 +180,7 @@ run(const Session *session, const char *sql, int nvalues, const char *const *val
 		if (pg_begins_copy(result))
 			lose(session, sql, "the server began a COPY that nobody asked for");
 	}
-	if (result == NULL || PQstatus(session->conn) == CONNECTION_BAD)
+	if (result == NULL || PQstatus(session->conn) == CONNECTION_BAD || is_of_libpq(result))
 		lose(session, sql, PQerrorMessage(session->conn));
 	return result;
 }

@@ -168,6 +168,14 @@ is_long(const char *name)
 	return false;
 }
 
+/* A table of which a part is missing would tell less than there is. */
+static void
+must_have(bool has_memory)
+{
+	if (!has_memory)
+		ctl_fail(CTL_REFUSED, "out of memory");
+}
+
 static void
 add_columns(struct libscols_table *table, const PGresult *rows, int ncolumns)
 {
@@ -177,8 +185,7 @@ add_columns(struct libscols_table *table, const PGresult *rows, int ncolumns)
 		int			flags = (is_number(PQftype(rows, column)) ? SCOLS_FL_RIGHT : 0) |
 			(is_long(name) ? SCOLS_FL_TRUNC : 0);
 
-		if (!scols_table_new_column(table, name, 0, flags))
-			ctl_fail(CTL_REFUSED, "out of memory");
+		must_have(scols_table_new_column(table, name, 0, flags) != NULL);
 	}
 }
 
@@ -187,13 +194,12 @@ add_line(struct libscols_table *table, const PGresult *rows, int row, int ncolum
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 
-	if (line == NULL)
-		ctl_fail(CTL_REFUSED, "out of memory");
+	must_have(line != NULL);
 	for (int column = 0; column < ncolumns; column++)
 	{
 		char	   *text = cell(rows, row, column);
 
-		(void) scols_line_set_data(line, (size_t) column, text);
+		must_have(scols_line_set_data(line, (size_t) column, text) == 0);
 		pfree(text);
 	}
 }
@@ -203,12 +209,11 @@ show_table(const PGresult *rows, int nrows, int ncolumns)
 {
 	struct libscols_table *table = scols_new_table();
 
-	if (table == NULL)
-		ctl_fail(CTL_REFUSED, "out of memory");
+	must_have(table != NULL);
 	add_columns(table, rows, ncolumns);
 	for (int row = 0; row < nrows; row++)
 		add_line(table, rows, row, ncolumns);
-	(void) scols_print_table(table);
+	must_have(scols_print_table(table) == 0);
 	scols_unref_table(table);
 }
 

@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "base/log.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "web/http_private.h"
 
@@ -201,6 +202,8 @@ http_put(HttpRequest *request, const HttpAnswer *answer, struct MHD_Response *re
 {
 	bool		is_known = is_of_client(request, answer);
 
+	if (response == NULL)
+		program_out_of_memory("http");
 	request->status = is_known ? MHD_HTTP_NOT_MODIFIED : answer->status;
 	request->response = response;
 	if (!is_known && answer->status != MHD_HTTP_NO_CONTENT)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/program.h"
 #include "web/http_framing.h"
 #include "web/http_private.h"
 
@@ -187,6 +188,15 @@ on_log(void *arg, const char *fmt, va_list args)
 	log_line(TWT_LOG_DEBUG, "http", "%s", line);
 }
 
+/* libmicrohttpd would abort, with no line in our log. */
+static void
+on_panic(void *arg, const char *file, unsigned int line, const char *reason)
+{
+	(void) arg;
+	log_line(TWT_LOG_FATAL, "http", "the HTTP library cannot go on (%s:%u): %s", file, line, reason == NULL ? "no reason" : reason);
+	program_exit(EXIT_FAILURE);
+}
+
 static void
 run(HttpListener *listener)
 {
@@ -309,6 +319,7 @@ http_listener_new(Http *http, const Address *address, const char *path)
 		listener->address = *address;
 	else
 		listener->local = local_socket_new(path);
+	MHD_set_panic_func(on_panic, NULL);
 	listener->connections = connections_new(http->loop, http_is_late);
 	listener->timer = loop_timer_new(http->loop, on_timer, listener);
 	loop_timer_start(listener->timer, 0);

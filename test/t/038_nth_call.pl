@@ -1,0 +1,154 @@
+# 038_nth_call.pl -- the n-th call of a sidecar to the system or the C library fails, whichever
+# it is: no signal ends the sidecar, tasks go on, no task is lost, no version of a task starts
+# twice, and no descriptor stays open.
+#
+# The cases are the same in each run.  "make nth-call" tries all, or some by chance:
+# TWT_TEST_SEED repeats them.
+
+use strict;
+use warnings FATAL => 'all';
+
+use Errno qw(:POSIX);
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Cluster;
+use TwTasks::Ledger;
+use TwTasks::NthCall;
+use TwTasks::Seed;
+use TwTasks::Sidecar;
+use TwTasks::Wait;
+
+use constant AT_ONCE => 20;
+
+# Each is far from the first and the last call of its name, so it comes in each run.
+my @usual = map { { call => $_->[0], from => $_->[1], error => $_->[2] } } (
+	[ access => 5, EIO ], [ calloc => 100, ENOMEM ], [ clone => 2, EAGAIN ], [ close => 20, EIO ],
+	[ connect => 2, ECONNREFUSED ], [ dup2 => 5, EMFILE ], [ epoll_ctl => 40, ENOSPC ], [ epoll_wait => 30, EINTR ],
+	[ eventfd => 3, EMFILE ], [ execve => 2, ENOMEM ], [ fcntl => 20, EINTR ], [ malloc => 5000, ENOMEM ],
+	[ open => 4, EMFILE ], [ pipe2 => 8, EMFILE ], [ poll => 10, EINTR ], [ read => 20, EIO ],
+	[ recv => 20, ECONNRESET ], [ send => 30, EPIPE ], [ socket => 3, EMFILE ], [ write => 4, ENOSPC ]);
+
+# Calls whose failure may end the program, which starts again.
+my %ends = (
+	calloc => 'a program without memory ends',
+	malloc => 'a program without memory ends',
+	realloc => 'a program without memory ends',
+	epoll_create1 => 'there is no loop without it',
+	timerfd_create => 'there is no loop without it',
+	read => 'libevent cannot read what its handler of signals wrote',
+	setrlimit => 'a secret may come into a core file',
+	prctl => 'orphans would be left to others');
+
+TwTasks::Seed::sow();
+my $node = TwTasks::Cluster->create('main', conf => { max_connections => 400, 'twtasks.queues' => 2 * AT_ONCE });
+my $ledger = TwTasks::Ledger->new;
+my @types = qw(COMMAND ONCE WORKER SQL);
+
+$node->create_effect;
+$node->value("SELECT twtasks.configure_type('$_', timeout => '20 seconds')") foreach @types;
+
+sub bucket
+{
+	return "b$_[0]";
+}
+
+sub prepare
+{
+	my ($name, $case) = @_;
+	my %again = (stuck => 'retry', retry => { delay => '1s', max_tries => 30 });
+	my $sidecar = TwTasks::Sidecar->prepare(
+		$node, $name,
+		buckets => [ bucket($name) ],
+		env => TwTasks::NthCall::env($name, $case),
+		handlers => [
+			{ types => ['COMMAND'], command => $ledger->command, %again },
+			{ types => ['ONCE'], command => $ledger->command, stuck => 'error', retry => { delay => '1s', max_tries => 1 } },
+			{ types => ['WORKER'], worker => $ledger->worker, %again },
+			{ types => ['SQL'], sql => 'app.effect', processes => 1, grace => '1s', %again }
+		]);
+
+	$sidecar->{case} = $case;
+	$sidecar->{what} = $case ? TwTasks::NthCall::describe($case) : 'no fault';
+	return $sidecar;
+}
+
+sub unfinished
+{
+	my ($sidecar) = @_;
+
+	return $node->value("SELECT coalesce(string_agg(type || ' ' || status, ', '), '') FROM twtasks.tasks
+		WHERE bucket = '${\ bucket($sidecar->{name})}' AND status NOT IN ('DONE', 'ERROR')");
+}
+
+# A task of each type for each sidecar.
+sub work
+{
+	my (@sidecars) = @_;
+
+	foreach my $sidecar (@sidecars)
+	{
+		$node->add_task($_, bucket => bucket($sidecar->{name})) foreach @types;
+	}
+	return if eval {
+		wait_for(
+			sub {
+				TwTasks::NthCall::tend($_) foreach @sidecars;
+				return $node->tasks("status NOT IN ('DONE', 'ERROR')") == 0;
+			},
+			'all tasks to end');
+	};
+	die join "\n", map { unfinished($_) ? "$_->{what}: " . unfinished($_) . "\n" . TwTasks::NthCall::stack($_->{name}) : () } @sidecars;
+}
+
+sub run_all
+{
+	my (@sidecars) = @_;
+
+	$_->launch foreach @sidecars;
+	work(@sidecars);
+	$_->signal('HUP') foreach @sidecars;
+	work(@sidecars);
+	return;
+}
+
+# ---- verdict ----
+
+my $clean = prepare('clean');
+
+run_all($clean);
+my $usual = TwTasks::NthCall::descriptors($clean->pid);
+is($clean->stop, 0, 'without faults the sidecar stops in order');
+
+my @cases = $ENV{TWT_NTH_PART} ? TwTasks::NthCall::some_cases(0, TwTasks::NthCall::counts('clean')) : @usual;
+my $tried = @cases;
+my $failed = 0;
+my $number = 0;
+my @faults;
+
+while (@cases)
+{
+	my @sidecars = map { prepare('n' . ++$number, $_) } splice @cases, 0, AT_ONCE;
+
+	run_all(@sidecars);
+	push @faults, map { TwTasks::NthCall::faults($_, $usual, \%ends) } @sidecars;
+	$failed += grep { TwTasks::NthCall::failed($_->{name}) } @sidecars;
+}
+note("of $tried calls $failed failed");
+is(join("\n", @faults), '', 'no failed call ends the sidecar by a signal or without a word, or leaves a descriptor open');
+cmp_ok($failed, '>', $tried / 2, 'calls failed');
+
+# ---- tasks ----
+
+my %starts;
+
+$starts{"$_->{id} $_->{version}"}++ foreach $ledger->select('start');
+is(join(', ', grep { $starts{$_} > 1 } sort keys %starts), '', 'no version of a task started twice');
+is($node->tasks("type <> 'ONCE' AND status <> 'DONE'"), 0, 'each task that may run again is done');
+$node->effects_once_ok;
+is($node->value('SELECT count(*) FROM app.effect'), $node->tasks("type = 'SQL'"), 'each SQL task had its effect');
+my %once;
+
+$once{ $_->{id} }++ foreach grep { $_->{type} eq 'ONCE' } $ledger->select('start');
+is(join(', ', grep { $once{$_} > 1 } sort keys %once), '', 'no task that may run once started twice');
+
+done_testing();
