@@ -96,6 +96,19 @@ logs()
 	show_first
 }
 
+# A check without a failure has no file of failures.  "set -e" counts there, as it does not
+# in a list with && or ||.
+passed()
+{
+	(
+		set -e
+		output=$place/passed summary=('tap 1 passed, 0 failed') total_passed=1
+		mkdir "$output"
+		finish
+	) &
+	wait $! && echo "it passed"
+}
+
 {
 	skips | count | says skips 'test/t/1.pl\tnot built' 'test/t/2.pl\tnot installed' 'test/t/2.pl\tnot there' '1 0 3'
 	permitted | says 'allowed skips' 'one.pl: a reason' 'one.pl: PyPI is away' 'one_more.pl: a reason' 'four.pl: another reason'
@@ -104,6 +117,7 @@ logs()
 	logs | says 'the logs of a failure' '-- regress_log_1' 41 42 '-- 1_main.log' "$(seq 11 40)" \
 		'failed: test/t/1.pl: a claim' 'failed: test/t/1.pl: broke off: ok 2' 41 42 \
 		'failed: test/t/1.pl: a claim' 'failed: test/t/1.pl: broke off: ok 2' 'not ok 1 - a claim' '# got: 2'
+	passed | says 'a check that passes' '' 'tap 1 passed, 0 failed' '1 passed, 0 failed' 'it passed'
 	broken_off | says 'a signal' 143 ended
 	overdue | says 'a part that hangs' 'is a failure' 'ok 0 - did not end within 1 s' 'overdue              1 passed, 1 failed'
 } | breaches
