@@ -77,10 +77,12 @@ def to_bytes(text):
 
 
 def produce(topic, messages, end=None):
-    """end: "commit" or "abort" puts the messages into a transaction."""
+    """end: "commit" or "abort" puts the messages into a transaction.  A message that is sent
+    again after a lost answer is there once."""
     failures = []
     settings = {
         **BROKERS,
+        "enable.idempotence": True,
         "message.timeout.ms": PATIENCE * 1000,
         "topic.metadata.propagation.max.ms": 3000,
         "message.max.bytes": 20000000,
