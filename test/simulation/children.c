@@ -8,10 +8,12 @@
 #include "base/port.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "acts.h"
 #include "children.h"
+#include "command.h"
 #include "faults.h"
 #include "process/spawn.h"
 #include "program.h"
@@ -22,7 +24,10 @@ struct Child
 {
 	dlist_node	node;
 	Process    *process;
-	Program    *program;		/* NULL: it has ended */
+	Program    *program;		/* of a worker, until it ends */
+	Command    *command;		/* of a task, until it ends */
+	SpawnFailure failure;		/* its message is NULL: it was executed */
+	bool		has_ended;
 	LoopFn		exited;
 	void	   *arg;
 	Event	   *end;			/* when it ends, or is gone with all below it */
@@ -71,10 +76,16 @@ tell_end(void *arg)
 static void
 end_program(Child *child)
 {
-	program_free(child->program);
+	if (child->program != NULL)
+		program_free(child->program);
+	if (child->command != NULL)
+		command_free(child->command);
 	child->program = NULL;
+	child->command = NULL;
+	child->has_ended = true;
 	for (int i = 0; i < (int) lengthof(child->fds); i++)
-		close(child->fds[i]);
+		if (child->fds[i] >= 0)
+			close(child->fds[i]);
 	sim_loop_look(child->process->loop);
 }
 
@@ -84,7 +95,7 @@ on_end(void *arg)
 	Child	   *child = arg;
 
 	child->end = NULL;
-	world_tell("worker %d of %s ends", child->pid, child->process->name);
+	world_tell("process %d of %s ends", child->pid, child->process->name);
 	end_program(child);
 	set_end(child, world_between(0, world_happens(50) ? MS_TO_US(300) : 500), tell_end);
 }
@@ -93,7 +104,7 @@ on_end(void *arg)
 static void
 end_in(Child *child, int64 us, int status)
 {
-	if (child->program == NULL || (child->end != NULL && child->end_us <= world_now_us() + us))
+	if (child->has_ended || (child->end != NULL && child->end_us <= world_now_us() + us))
 		return;
 	child->status = status;
 	set_end(child, us, on_end);
@@ -105,22 +116,32 @@ on_exit_wanted(void *arg, int status)
 	end_in(arg, 0, status);
 }
 
+/* The sidecar ends a program only for a reason. */
+static void
+check_end(const Child *child)
+{
+	if (child->program != NULL && !child->process->is_draining && child->end == NULL)
+		program_check_end(child->program);
+}
+
 void
 spawn_stop(Child *child, int64 grace_us)
 {
+	check_end(child);
 	end_in(child, world_happens(800) ? Min(world_between(0, MS_TO_US(20)), grace_us) : world_between(0, grace_us), -1);
 }
 
 void
 spawn_kill(Child *child)
 {
+	check_end(child);
 	end_in(child, world_between(0, 500), -1);
 }
 
 void
 spawn_wait(const Child *child, int timeout_ms)
 {
-	if (child->program != NULL)
+	if (!child->has_ended)
 		end_program(unconstify(Child *, child));
 }
 
@@ -141,12 +162,41 @@ make_pipe(SpawnPipe *ours, int *its, int our_end)
 static bool
 cannot_start(SpawnFailure *failure)
 {
-	if (!faults_last() || !acts_happens(HABIT_BAD_STARTS, 30))
+	memset(failure, 0, sizeof(*failure));
+	if (!faults_last() || !acts_happens(HABIT_BAD_STARTS, 20))
 		return false;
 	failure->is_temporary = world_happens(500);
 	failure->is_unfit = !failure->is_temporary;
 	failure->message = pstrdup("simulated");
 	return true;
+}
+
+static void
+start_worker(Child *child, const SpawnRequest *request, SpawnPipes *pipes)
+{
+	make_pipe(&pipes->out, &child->fds[1], 0);
+	/* A full pipe keeps lines in the sidecar, so that they wait for its gate. */
+	if (world_happens(500))
+		(void) fcntl(child->fds[0], F_SETPIPE_SZ, PIPE_BUF);
+	child->program = program_new(child->process, child->fds[0], child->fds[1], request->argv[1] != NULL);
+	program_on_exit(child->program, on_exit_wanted, child);
+	world_count(REACHED_WORKERS);
+}
+
+/* The supervisor may find out late that the command cannot be executed. */
+static void
+start_command(Child *child, const SpawnRequest *request, SpawnPipes *pipes)
+{
+	pipes->out = (SpawnPipe)
+	{
+		-1, NULL
+	};
+	child->fds[1] = -1;
+	if (cannot_start(&child->failure))
+		end_in(child, world_between(0, 500), -1);
+	else
+		child->command = command_new(child->process, request->environment, on_exit_wanted, child);
+	world_count(REACHED_COMMANDS);
 }
 
 Child *
@@ -162,14 +212,13 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes, SpawnFai
 	child->arg = request->arg;
 	child->pid = ++last_pid;
 	make_pipe(&pipes->in, &child->fds[0], 1);
-	make_pipe(&pipes->out, &child->fds[1], 0);
 	make_pipe(&pipes->err, &child->fds[2], 0);
-	child->program = program_new(child->process, child->fds[0], child->fds[1],
-								 request->argv[1] != NULL);
-	program_on_exit(child->program, on_exit_wanted, child);
+	if (request->wants_stdout)
+		start_worker(child, request, pipes);
+	else
+		start_command(child, request, pipes);
 	dlist_push_tail(&child->process->children, &child->node);
-	world_count(REACHED_WORKERS);
-	world_tell("%s starts worker %d for %s", child->process->name, child->pid, request->argv[0]);
+	world_tell("%s starts process %d for %s", child->process->name, child->pid, request->argv[0]);
 	return child;
 }
 
@@ -178,7 +227,7 @@ spawn_free(Child *child)
 {
 	if (child->end != NULL)
 		world_cancel(child->end);
-	if (child->program != NULL)
+	if (!child->has_ended)
 		end_program(child);
 	sim_loop_forget(child->process->loop, child->arg);
 	dlist_delete(&child->node);
@@ -196,19 +245,20 @@ spawn_note_exit(pid_t pid)
 bool
 spawn_has_ended(Child *child)
 {
-	return child->program == NULL;
+	return child->has_ended;
 }
 
 int
 spawn_exit_status(const Child *child)
 {
-	return child->program == NULL ? child->status : -1;
+	return child->has_ended ? child->status : -1;
 }
 
 bool
 spawn_never_ran(const Child *child, SpawnFailure *failure)
 {
-	return false;
+	*failure = child->failure;
+	return failure->message != NULL;
 }
 
 void

@@ -254,12 +254,13 @@ next_fault(void *arg)
 static void
 add_task(int number)
 {
-	const Row  *row;
+	Row		   *row;
 
 	if (act_begin(number) && server_is_up() && model_count() < MODEL_TASKS)
 	{
 		model_add_task();
-		row = model_row(model_count() - 1);
+		row = model_find(model_row(model_count() - 1)->id);
+		row->padding = world_happens(800) ? 0 : (int) world_between(500, 4000);
 		act_tell("task %d of type %s and priority %d is added, %s", row->number, model_types[row->type], row->priority,
 				 model_status_name(row->status));
 	}

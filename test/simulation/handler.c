@@ -58,6 +58,7 @@ on_end(void *arg)
 	Verdict		verdict = run->verdict;
 
 	judge_result(model_find(run->task->id), run->task->version, verdict.result);
+	judge_expect(model_find(run->task->id), run->task->version);
 	runner->done(runner->done_arg, end_run(run), &verdict);
 }
 

@@ -10,6 +10,11 @@
 #include "judge.h"
 #include "world.h"
 
+#define INCARNATIONS 500
+
+/* What a handler says so long before its deadline is in time. */
+#define IN_TIME_US MS_TO_US(1500)
+
 /* Far more than any task reaches in a run. */
 #define VERSIONS 2000
 
@@ -32,6 +37,8 @@ typedef struct Life
 	bool		taken_over;
 	int64		taken_over_us;
 	unsigned	results;		/* a bit for each that the handler has said */
+	bool		is_expected;	/* in time, while the faults were light */
+	int64		incarnation;	/* that grabbed it last */
 } Life;
 
 /* A handler at work. */
@@ -44,6 +51,7 @@ typedef struct Run
 } Run;
 
 static Life *lives;
+static int64 gone_us[INCARNATIONS + 1]; /* 0: not gone */
 static dlist_head running;		/* Runs */
 static bool late_is_excused;
 static int64 light_us;			/* the faults are light since then; -1: they
@@ -53,6 +61,7 @@ void
 judge_begin(void)
 {
 	lives = palloc0(sizeof(Life) * MODEL_TASKS * VERSIONS);
+	memset(gone_us, 0, sizeof(gone_us));
 	dlist_init(&running);
 	late_is_excused = false;
 	light_us = -1;
@@ -217,6 +226,33 @@ judge_result(const Row *row, int64 version, TaskResult result)
 }
 
 void
+judge_expect(const Row *row, int64 version)
+{
+	if (light_us >= 0 && !late_is_excused && row->version == version && row->status == ROW_PROCESSING &&
+		model_clock_us() + IN_TIME_US < row->deadline_us)
+		life(row->number, version)->is_expected = true;
+}
+
+void
+judge_hand(const Process *process, const Row *row, int64 version, int64 given_us)
+{
+	const Life *of = life(row->number, version);
+
+	if (of->undone == 0 && gone_us[of->incarnation] > 0 && given_us > gone_us[of->incarnation] && !late_is_excused)
+		world_fail("%s hands task %d v" INT64_FORMAT " to a worker, and its incarnation has ended", process->name,
+				   row->number, version);
+}
+
+void
+judge_end_worker(const Process *process, const Row *row, int64 version)
+{
+	if (light_us >= 0 && !late_is_excused && row->version == version && row->status == ROW_PROCESSING &&
+		model_clock_us() + IN_TIME_US < row->deadline_us && life(row->number, version)->grabbed_us > light_us)
+		world_fail("%s ends the worker of task %d v" INT64_FORMAT " without a reason", process->name, row->number,
+				   version);
+}
+
+void
 judge_stop(Process *process, const Row *row, int64 version)
 {
 	Run		   *run = find_run(process, life(row->number, version));
@@ -236,6 +272,15 @@ is_of_handler(const char *result)
 		strcmp(result, "accepted") == 0;
 }
 
+/* Results that mean a failure.  The sidecar takes a cancel for one that nobody asked for. */
+#define FAILED_BITS (1u << TASK_FAILURE | 1u << TASK_RETRY | 1u << TASK_ERROR | 1u << TASK_CANCELLED)
+
+static bool
+is_of_sidecar(const char *result)
+{
+	return strcmp(result, "retry") == 0 || strcmp(result, "error") == 0;
+}
+
 void
 judge_accept(const Row *row, const char *result)
 {
@@ -251,6 +296,8 @@ judge_accept(const Row *row, const char *result)
 		world_fail("task %d v" INT64_FORMAT ": its handler never said %s", row->number, row->version, result);
 	if (strcmp(result, "release") == 0 && of->starts > of->undone && !(of->results & 1u << TASK_RELEASE))
 		world_fail("task %d v" INT64_FORMAT " is given back, and its handler had begun", row->number, row->version);
+	if (of->is_expected && is_of_sidecar(result) && !(of->results & FAILED_BITS))
+		world_fail("task %d v" INT64_FORMAT " ends as %s, which its handler never said", row->number, row->version, result);
 	if (strcmp(result, "accepted") != 0)
 		of->accepted++;
 }
@@ -258,7 +305,10 @@ judge_accept(const Row *row, const char *result)
 void
 judge_grab(const Row *row)
 {
-	life(row->number, row->version)->grabbed_us = world_now_us();
+	Life	   *of = life(row->number, row->version);
+
+	of->grabbed_us = world_now_us();
+	of->incarnation = row->incarnation;
 }
 
 void
@@ -269,6 +319,12 @@ judge_overdue(const Row *row)
 	if (of->starts == 0 && light_us >= 0 && of->grabbed_us > light_us)
 		world_fail("task %d v" INT64_FORMAT " was grabbed at %.6f s, and never started", row->number, row->version,
 				   of->grabbed_us / 1e6);
+}
+
+void
+judge_gone(int64 incarnation)
+{
+	gone_us[incarnation] = world_now_us();
 }
 
 void

@@ -12,6 +12,9 @@
  *	- no more tasks run in the cluster than a limit of it allows, of those that were
  *	  grabbed under this limit and not taken over;
  *	- the database accepts one outcome for a version, and one that its handler said;
+ *	- a handler that ends its task in time decides its outcome, unless the faults are heavy;
+ *	- no task is handed to a worker after the incarnation that grabbed it has ended, unless
+ *	  a clock was set;
  *	- a node that lives starts what it has grabbed, unless the faults are heavy;
  *	- no task is lost: in the end each one has ended.
  *
@@ -38,6 +41,15 @@ extern void judge_expect_starts(void);
 extern void judge_start(Process *process, const Row *row, int64 version, int64 given_us);
 extern void judge_result(const Row *row, int64 version, TaskResult result);
 
+/* It has said so as its protocol asks for, so the sidecar must hear it. */
+extern void judge_expect(const Row *row, int64 version);
+
+/* The sidecar has written the task for a worker, at that time of the world's clock. */
+extern void judge_hand(const Process *process, const Row *row, int64 version, int64 given_us);
+
+/* The sidecar ends the process of a worker that has the task, without a reason to be seen. */
+extern void judge_end_worker(const Process *process, const Row *row, int64 version);
+
 /* The handler has ended, or was ended. */
 extern void judge_stop(Process *process, const Row *row, int64 version);
 
@@ -52,6 +64,9 @@ extern void judge_grab(const Row *row);
 
 /* The deadline of the row has passed, and its node lives. */
 extern void judge_overdue(const Row *row);
+
+/* The incarnation has ended: no task of it may start from now on. */
+extern void judge_gone(int64 incarnation);
 
 /* Another one may start the task, while the node that had it may go on. */
 extern void judge_take_over(const Row *row);

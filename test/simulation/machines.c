@@ -19,11 +19,19 @@
 /* Numbers of chance that no act has. */
 #define START_CHANCE ACTS_MOST
 
+typedef enum ShapeKind
+{
+	SHAPE_NOOP,
+	SHAPE_WORKER,
+	SHAPE_COMMAND,
+	SHAPE_COUNT
+} ShapeKind;
+
 /* A reload cannot change this of the handler of a type. */
 typedef struct Shape
 {
 	bool		is_missing;
-	bool		is_worker;
+	ShapeKind	kind;
 	bool		tells;
 	int			processes;
 	int			prefetch;
@@ -56,7 +64,7 @@ choose_shape(Machine *machine, int type)
 	{
 		/* The first type is always there, since a file needs a handler. */
 		.is_missing = type > 0 && !are_complete && world_happens(70),
-			.is_worker = world_happens(500),
+			.kind = world_happens(400) ? SHAPE_WORKER : (ShapeKind) world_between(0, SHAPE_COUNT - 1),
 			.tells = world_happens(600),
 			.processes = (int) world_between(1, 3),
 			.prefetch = (int) world_between(1, 4),
@@ -84,12 +92,14 @@ write_handler(const Machine *machine, int type)
 	fprintf(machine->file, "  - types: [%s]\n    timeout: %ds\n    stuck: %s\n    grace: 1s\n"
 			"    retry: {delay: 1s, max_delay: 5s, max_tries: 5}\n",
 			model_types[type], (int) world_between(4, 8), rules[type]);
-	if (shape->is_worker)
+	if (shape->kind == SHAPE_WORKER)
 		fprintf(machine->file, "    worker: [/simulated/%s%s]\n    processes: %d\n    prefetch: %d\n    batch: %d\n",
 				model_types[type], shape->tells ? ", --tells" : "", shape->processes, shape->prefetch, shape->batch);
+	else if (shape->kind == SHAPE_COMMAND)
+		fprintf(machine->file, "    command: [/simulated/%s]\n    statuses: [80=repeat]\n", model_types[type]);
 	else
 		fprintf(machine->file, "    noop: true\n");
-	if (!shape->is_worker || world_happens(500))
+	if (shape->kind != SHAPE_WORKER || world_happens(500))
 		fprintf(machine->file, "    concurrency: %d\n", (int) world_between(1, 5));
 }
 
@@ -184,12 +194,18 @@ machines_complete(void)
 }
 
 void
-machines_stop(void)
+machines_leave(int machine)
 {
 	stay_down = true;
 	for (int i = 0; i < MACHINES; i++)
-		if (process_on(i) != NULL)
+		if (i != machine && process_on(i) != NULL)
 			process_drain(process_on(i));
+}
+
+void
+machines_stop(void)
+{
+	machines_leave(-1);
 }
 
 /* Something that a reload must refuse. */

@@ -22,6 +22,9 @@ extern void machines_look(void);
 /* From now on each file has all types; a process that lacks one drains. */
 extern void machines_complete(void);
 
+/* Drains all processes but that of the machine, and starts none any more. */
+extern void machines_leave(int machine);
+
 /* Drains all processes, and starts none any more. */
 extern void machines_stop(void);
 

@@ -61,6 +61,7 @@ typedef struct Row
 	int64		incarnation;	/* 0: none */
 	int64		token;			/* 0: none */
 	Rule		rule;
+	int			padding;		/* bytes of its data beside {} */
 	int64		cancel;			/* version that a person wants to cancel; -1:
 								 * none */
 } Row;

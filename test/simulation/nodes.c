@@ -10,6 +10,7 @@
 #include "base/port.h"
 
 #include "calls/calls.h"
+#include "judge.h"
 #include "tables.h"
 #include "values.h"
 #include "world.h"
@@ -203,7 +204,10 @@ static void
 end(NodeRow *node)
 {
 	if (!node->has_ended)
+	{
 		node->ended_us = model_clock_us();
+		judge_gone(node->incarnation);
+	}
 	node->has_ended = true;
 }
 

@@ -121,6 +121,7 @@ void
 process_drain(Process *process)
 {
 	act_tell("%s drains", process->name);
+	process->is_draining = true;
 	current = process;
 	sidecar_drain(process->sidecar);
 	current = NULL;

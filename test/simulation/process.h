@@ -30,6 +30,7 @@ typedef struct Process
 	Loop	   *loop;
 	struct Sidecar *sidecar;
 	dlist_head	connections;	/* see connection.c */
+	bool		is_draining;
 	int64		ambush_us;		/* it freezes for so long when it has sent its
 								 * next grab */
 	dlist_head	children;		/* see children.c */

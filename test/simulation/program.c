@@ -35,6 +35,8 @@ struct Program
 	bool		tells;			/* each task that it takes up */
 	bool		is_fickle;		/* it may exit after any task */
 	bool		refuses;		/* its settings */
+	bool		is_slow;		/* to read */
+	bool		misbehaves;		/* it has left the protocol */
 	int			width;			/* tasks at once */
 	int			nbegun;
 	StringInfoData input;
@@ -152,10 +154,19 @@ other_begun(Program *program, const Job *than)
 }
 
 static void
+expect(const Job *job)
+{
+	if (!job->program->misbehaves)
+		judge_expect(job->row, job->version);
+}
+
+static void
 answer_both(Job *job, Job *other, TaskResult result)
 {
 	judge_result(job->row, job->version, result);
 	judge_result(other->row, other->version, result);
+	expect(job);
+	expect(other);
 	say(job->program, "{\"ids\":[\"%s\",\"%s\"],\"versions\":[" INT64_FORMAT "," INT64_FORMAT "],\"result\":\"%s\"}\n",
 		job->id, other->id, job->version, other->version, task_result_name(result));
 	drop(other);
@@ -166,6 +177,7 @@ answer(Job *job, TaskResult result)
 {
 	Job		   *other = world_happens(200) ? other_begun(job->program, job) : NULL;
 	char		delay[40] = "";
+	bool		is_double;
 
 	if (result == TASK_RETRY && world_happens(500))
 		snprintf(delay, sizeof(delay), ",\"retry_in\":%.1f", (double) world_between(0, 3000) / 1000);
@@ -174,7 +186,10 @@ answer(Job *job, TaskResult result)
 	else
 	{
 		judge_result(job->row, job->version, result);
-		for (int i = acts_happens(HABIT_BAD_WORKERS, 10) ? 2 : 1; i > 0; i--)
+		expect(job);
+		is_double = acts_happens(HABIT_BAD_WORKERS, 10);
+		job->program->misbehaves |= is_double;
+		for (int i = is_double ? 2 : 1; i > 0; i--)
 			say(job->program, "{\"id\":\"%s\",\"version\":" INT64_FORMAT ",\"result\":\"%s\"%s}\n",
 				job->id, job->version, task_result_name(result), delay);
 	}
@@ -194,6 +209,7 @@ choose_result(void)
 static bool
 misbehave(Program *program)
 {
+	program->misbehaves = true;
 	switch (world_between(0, 7))
 	{
 		case 0:
@@ -233,7 +249,10 @@ end_job(void *arg)
 	else if (!acts_happens(HABIT_BAD_WORKERS, 50) || misbehave(program))
 	{
 		if (acts_happens(HABIT_BAD_WORKERS, 10))
+		{
+			program->misbehaves = true;
 			return;
+		}
 		answer(job, choose_result());
 		if (program->is_fickle && world_happens(100))
 			leave(program, 0);
@@ -326,8 +345,13 @@ take_cancel(Program *program, const char *id)
 		if (strncmp(job->id, id, TASK_ID_TEXT) == 0)
 			found = job;
 	}
-	if (found == NULL || world_happens(200))
+	if (found == NULL)
 		return;
+	if (world_happens(200))
+	{
+		program->misbehaves = true;
+		return;
+	}
 	if (found->work != NULL)
 		world_cancel(found->work);
 	found->work = world_after(world_between(0, MS_TO_US(50)), found->is_begun && world_happens(300) ? end_job : cancel_job,
@@ -360,6 +384,7 @@ add_job(Program *program, const char *task)
 	job->version = strtoll(strstr(task, "\"version\":") + strlen("\"version\":"), NULL, 10);
 	job->start_by_us = MS_TO_US(strtoll(strstr(task, "\"start_by_ms\":") + strlen("\"start_by_ms\":"), NULL, 10));
 	dlist_push_tail(&program->jobs, &job->node);
+	judge_hand(program->process, job->row, job->version, job->given_us);
 }
 
 static void
@@ -409,7 +434,7 @@ read_input(void *arg)
 	program->reading = NULL;
 	if (program->is_leaving)
 		return;
-	n = read(program->in, block, world_happens(800) ? (int64) sizeof(block) : world_between(1, 400));
+	n = read(program->in, block, world_happens(800) && !program->is_slow ? (int64) sizeof(block) : world_between(1, 400));
 	program->is_closed |= n == 0;
 	if (n > 0)
 	{
@@ -423,8 +448,10 @@ read_input(void *arg)
 }
 
 static int64
-reading_us(void)
+reading_us(const Program *program)
 {
+	if (program->is_slow)
+		return world_between(0, SECONDS_TO_US(3));
 	if (!acts_happens(HABIT_BAD_WORKERS, 50))
 		return world_between(20, 300);
 	return world_happens(950) ? world_between(300, MS_TO_US(500)) : world_between(0, SECONDS_TO_US(20));
@@ -449,7 +476,7 @@ program_look(Program *program)
 
 	note_written(program);
 	if (program->reading == NULL && !program->is_closed && !program->is_leaving && poll(&poll_in, 1, 0) > 0)
-		program->reading = world_after(reading_us(), read_input, program);
+		program->reading = world_after(reading_us(program), read_input, program);
 }
 
 /* ---- its life ---- */
@@ -464,6 +491,7 @@ program_new(Process *process, int in, int out, bool tells)
 	program->out = out;
 	program->tells = tells;
 	program->is_fickle = acts_happens(HABIT_BAD_WORKERS, 100);
+	program->is_slow = acts_happens(HABIT_BAD_WORKERS, 50);
 	program->refuses = acts_happens(HABIT_BAD_WORKERS, 20);
 	program->width = tells ? (int) world_between(1, 4) : MODEL_TASKS;
 	initStringInfo(&program->input);
@@ -477,6 +505,22 @@ program_on_exit(Program *program, ProgramExit exit, void *arg)
 {
 	program->exit = exit;
 	program->exit_arg = arg;
+}
+
+void
+program_check_end(const Program *program)
+{
+	dlist_iter	iter;
+	const Job  *job;
+
+	if (program->misbehaves || program->refuses || program->is_leaving)
+		return;
+	dlist_foreach(iter, (dlist_head *) &program->jobs)
+	{
+		job = dlist_container(Job, node, iter.cur);
+		if (job->is_begun)
+			judge_end_worker(program->process, job->row, job->version);
+	}
 }
 
 void

@@ -26,6 +26,12 @@ typedef void (*ProgramExit) (void *arg, int status);
 extern Program *program_new(Process *process, int in, int out, bool tells);
 extern void program_on_exit(Program *program, ProgramExit exit, void *arg);
 
+/*
+ * The sidecar is about to end the program: not while a task runs that is not late, unless
+ * the program gave a reason.
+ */
+extern void program_check_end(const Program *program);
+
 /* There may be input. */
 extern void program_look(Program *program);
 

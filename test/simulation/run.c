@@ -20,6 +20,10 @@
 /* After the last fault, and once the clock is back, each task ends within this time. */
 #define LIVENESS_US SECONDS_TO_US(600)
 
+/* One node that does the rest alone, without faults. */
+#define ALONE_TASKS 12
+#define ALONE_US SECONDS_TO_US(200)
+
 static void
 run_for(int64 us)
 {
@@ -53,6 +57,30 @@ check_ends(void)
 }
 
 static void
+wait_for_ends(int64 us)
+{
+	int64		until_us = world_now_us() + us;
+
+	while (!all_have_ended() && world_now_us() < until_us)
+		run_for(SECONDS_TO_US(1));
+	check_ends();
+}
+
+/* A node that has stood still while others did its work shows it when they are gone. */
+static void
+try_alone(void)
+{
+	int			machine = (int) world_between(0, MACHINES - 1);
+
+	world_tell("---- machine %d goes on alone", machine);
+	machines_leave(machine);
+	run_for(SECONDS_TO_US(30));
+	for (int i = 0; i < ALONE_TASKS && model_count() < MODEL_TASKS; i++)
+		model_add_task();
+	wait_for_ends(ALONE_US);
+}
+
+static void
 stop_machines(void)
 {
 	machines_stop();
@@ -67,7 +95,6 @@ run(uint64 seed, bool is_told, Acts *acts)
 {
 	bool		is_ring;
 	int64		lease_s;
-	int64		until_us;
 
 	world_begin(seed, is_told);
 	acts_begin(acts);
@@ -88,12 +115,10 @@ run(uint64 seed, bool is_told, Acts *acts)
 	faults_begin(SECONDS_TO_US(20), true);
 	run_for(SECONDS_TO_US(20));
 	faults_end();
-	until_us = world_now_us() + LIVENESS_US + model_behind_us();
-	while (!all_have_ended() && world_now_us() < until_us)
-		run_for(SECONDS_TO_US(1));
-	check_ends();
+	wait_for_ends(LIVENESS_US + model_behind_us());
 	run_for(SECONDS_TO_US(20));
 	check_ends();
+	try_alone();
 	stop_machines();
 	server_close();
 	world_end();

@@ -29,6 +29,17 @@ put_place(PGresult *result, int row, int column, const Row *task)
 }
 
 static void
+put_data(PGresult *result, int at, const Row *row)
+{
+	char	   *data = palloc(row->padding + 16);
+	int			len = row->padding == 0 ? sprintf(data, "\1{}") :
+		sprintf(data, "\1{\"a\":\"%0*d\"}", row->padding, 0);
+
+	result_bytes(result, at, GRAB_DATA, data, len);
+	pfree(data);
+}
+
+static void
 put_task(PGresult *result, int at, const Row *row, bool is_bare)
 {
 	for (int i = 0; i <= GRAB_RUNNABLE; i++)
@@ -41,7 +52,7 @@ put_task(PGresult *result, int at, const Row *row, bool is_bare)
 	result_int(result, at, GRAB_TRIES, row->tries);
 	result_time(result, at, GRAB_GRABBED, row->grabbed_us);
 	if (!is_bare)
-		result_bytes(result, at, GRAB_DATA, "\1{}", 3);
+		put_data(result, at, row);
 }
 
 static Rule
