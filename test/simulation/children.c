@@ -24,8 +24,8 @@ struct Child
 {
 	dlist_node	node;
 	Process    *process;
-	Program    *program;		/* of a worker, until it ends */
-	Command    *command;		/* of a task, until it ends */
+	Program    *program;		/* a worker, until it ends */
+	Command    *command;		/* a command, until it ends */
 	SpawnFailure failure;		/* its message is NULL: it was executed */
 	bool		has_ended;
 	LoopFn		exited;
@@ -187,10 +187,6 @@ start_worker(Child *child, const SpawnRequest *request, SpawnPipes *pipes)
 static void
 start_command(Child *child, const SpawnRequest *request, SpawnPipes *pipes)
 {
-	pipes->out = (SpawnPipe)
-	{
-		-1, NULL
-	};
 	child->fds[1] = -1;
 	if (cannot_start(&child->failure))
 		end_in(child, world_between(0, 500), -1);
@@ -204,6 +200,8 @@ spawn_start(Loop *loop, const SpawnRequest *request, SpawnPipes *pipes, SpawnFai
 {
 	Child	   *child;
 
+	pipes->in.fd = pipes->out.fd = pipes->err.fd = -1;
+	pipes->in.io = pipes->out.io = pipes->err.io = NULL;
 	if (cannot_start(failure))
 		return NULL;
 	child = palloc0(sizeof(Child));

@@ -50,6 +50,9 @@ extern void judge_hand(const Process *process, const Row *row, int64 version, in
 /* The sidecar ends the process of a worker that has the task, without a reason to be seen. */
 extern void judge_end_worker(const Process *process, const Row *row, int64 version);
 
+/* A function has run for the row, which its transaction has grabbed. */
+extern void judge_effect(const Row *row, TaskResult result);
+
 /* The handler has ended, or was ended. */
 extern void judge_stop(Process *process, const Row *row, int64 version);
 

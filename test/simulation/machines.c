@@ -24,6 +24,7 @@ typedef enum ShapeKind
 	SHAPE_NOOP,
 	SHAPE_WORKER,
 	SHAPE_COMMAND,
+	SHAPE_SQL,
 	SHAPE_COUNT
 } ShapeKind;
 
@@ -97,6 +98,9 @@ write_handler(const Machine *machine, int type)
 				model_types[type], shape->tells ? ", --tells" : "", shape->processes, shape->prefetch, shape->batch);
 	else if (shape->kind == SHAPE_COMMAND)
 		fprintf(machine->file, "    command: [/simulated/%s]\n    statuses: [80=repeat]\n", model_types[type]);
+	else if (shape->kind == SHAPE_SQL)
+		fprintf(machine->file, "    sql: simulated.f\n    processes: %d\n    prefetch: %d\n", shape->processes,
+				shape->prefetch);
 	else
 		fprintf(machine->file, "    noop: true\n");
 	if (shape->kind != SHAPE_WORKER || world_happens(500))

@@ -445,6 +445,19 @@ call_of_tasks(Session *session, const ServerCall *call)
 	return NULL;
 }
 
+/* The backend may be the caller's own, or gone. */
+static PGresult *
+signal_backend(Session *session, const ServerCall *call)
+{
+	int			pid = (int) param_int(call, 0);
+
+	if (call->statement == &call_cancel_backend)
+		server_cancel(pid);
+	else if (pid != session_pid(session))
+		server_terminate(pid);
+	return plain(0, 1);
+}
+
 /* Calls whose answer is always the same here.  NULL: the model does not know it. */
 static PGresult *
 plain_call(const PgStatement *statement)
@@ -455,7 +468,7 @@ plain_call(const PgStatement *statement)
 		int			zeros;
 		int			columns;	/* 0: no row */
 	}			plains[] = {
-		{&call_tell_addresses, 0, 1}, {&call_note_faults, 0, 1}, {&call_take_types, 0, 1},
+		{&call_set_timeout, 0, 1}, {&call_tell_addresses, 0, 1}, {&call_note_faults, 0, 1}, {&call_take_types, 0, 1},
 		{&call_note_flow, 0, 2}, {&call_note_progress, 0, 2}, {&call_duties, 0, 1},
 		{&call_schedules, SCHEDULES_NEXT_MS, SCHEDULES_NEXT_MS + 1}, {&call_expire, 1, 1},
 		{&call_partitions, 1, 1}, {&call_clean, 0, 1}, {&call_clean_slots, 0, 1}, {&call_vacuum, 0, 1}, {&call_judge, 1, 1},
@@ -500,6 +513,10 @@ model_call(Session *session, const ServerCall *call, const char **state)
 	*state = NULL;
 	if (result != NULL)
 		return result;
+	if (statement == &call_execute)
+		return functions_execute(call, call->took_us, state);
+	if (statement == &call_cancel_backend || statement == &call_terminate_backend)
+		return signal_backend(session, call);
 	if (statement == &call_next_triggers)
 		return next_triggers(session, call);
 	if (statement == &call_listen)

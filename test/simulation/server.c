@@ -10,6 +10,7 @@
 #include "acts.h"
 #include "calls/calls.h"
 #include "model.h"
+#include "tables.h"
 #include "server.h"
 #include "world.h"
 
@@ -228,8 +229,12 @@ execute(void *arg)
 }
 
 static int64
-service_us(const PgStatement *statement)
+service_us(const ServerCall *call)
 {
+	const PgStatement *statement = call->statement;
+
+	if (statement == &call_execute)
+		return functions_us(call);
 	if (statement == &call_next_triggers)
 		return 20;
 	if (acts_happens(HABIT_SLOW_SERVER, 10))
@@ -266,7 +271,8 @@ go_on(Session *session)
 		return;
 	}
 	session->current = dlist_container(ServerCall, node, dlist_pop_head_node(&session->calls));
-	session->work = world_after(service_us(session->current->statement), execute, session);
+	session->current->took_us = service_us(session->current);
+	session->work = world_after(session->current->took_us, execute, session);
 }
 
 static void
@@ -412,6 +418,19 @@ server_terminate(int pid)
 
 	if (session != NULL)
 		session_end(session);
+}
+
+void
+server_cancel(int pid)
+{
+	Session    *session = find_session(pid, 0);
+
+	if (session == NULL || session->current == NULL || session->current->statement != &call_execute ||
+		session->work == NULL || world_happens(200))
+		return;
+	world_cancel(session->work);
+	session->work = NULL;
+	answer(session, "57014", NULL);
 }
 
 /* ---- faults ---- */

@@ -49,6 +49,7 @@ typedef struct ServerCall
 	const PgStatement *statement;
 	WireParams	params;
 	bool		has_waited;		/* next_triggers, at the end of its time */
+	int64		took_us;
 } ServerCall;
 
 /* ---- the client's side ---- */
@@ -65,6 +66,9 @@ extern int	session_pid(const Session *session);
 
 /* As pg_terminate_backend(); a pid that is gone does nothing. */
 extern void server_terminate(int pid);
+
+/* As pg_cancel_backend(): the functions of a call end, unless they catch it. */
+extern void server_cancel(int pid);
 
 /* ---- faults ---- */
 

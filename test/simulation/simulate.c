@@ -30,7 +30,7 @@ static Acts acts;
 /* ---- many runs ---- */
 
 static const char *const count_names[REACHED_COUNT] = {
-	"tasks", "runs of handlers", "processes of workers", "processes of commands", "faults", "tasks taken over", "grabs refused by a limit", "calls lost",
+	"tasks", "runs of handlers", "processes of workers", "processes of commands", "runs of functions", "faults", "tasks taken over", "grabs refused by a limit", "calls lost",
 	"grabs undone by a crash", "late starts"
 };
 

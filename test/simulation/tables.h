@@ -43,6 +43,17 @@ extern void tables_commit(bool durable);
 /* Moves the row to another status, as another version. */
 extern void tables_move(Row *row, Status status, int64 incarnation, int64 token);
 
+/* The rows of a grab that are still grabbed by it, as another grab has them. */
+extern PGresult *tasks_still_grabbed(const ServerCall *call);
+
+/* ---- SQL handlers ---- */
+
+/* How long the call of functions takes. */
+extern int64 functions_us(const ServerCall *call);
+
+/* NULL: state is the SQLSTATE of its failure. */
+extern PGresult *functions_execute(const ServerCall *call, int64 took_us, const char **state);
+
 /* ---- triggers ---- */
 
 /* Tells a sidecar that the task can run; due_us: a WAITING task, at that time; -1: now. */

@@ -144,6 +144,28 @@ tasks_grab(const ServerCall *call)
 	return result;
 }
 
+static bool
+is_grabbed(const Row *row, int64 version, const ServerCall *call)
+{
+	return row != NULL && row->status == ROW_PROCESSING && row->version == version + 1 &&
+		row->incarnation == param_int(call, 2) && row->token == param_int(call, 3);
+}
+
+PGresult *
+tasks_still_grabbed(const ServerCall *call)
+{
+	PGresult   *result = result_new(GRAB_RUNNABLE + 1);
+	Elements	ids;
+	Elements	versions;
+
+	param_array(call, 0, &ids);
+	param_array(call, 1, &versions);
+	for (int i = 0; i < ids.n; i++)
+		if (is_grabbed(model_find(ids.values[i]), element_int(&versions, i), call))
+			put_task(result, PQntuples(result), model_find(ids.values[i]), true);
+	return result;
+}
+
 PGresult *
 tasks_resolve_grab(const ServerCall *call)
 {
@@ -167,8 +189,7 @@ tasks_resolve_grab(const ServerCall *call)
 			row->version++;
 			tables_trigger(row, -1);
 		}
-		else if (row->status == ROW_PROCESSING && row->version == version + 1 &&
-				 row->incarnation == param_int(call, 2) && row->token == param_int(call, 3))
+		else if (is_grabbed(row, version, call))
 			put_task(result, n++, row, call->statement == &call_resolve_grab_bare);
 	}
 	tables_commit(true);
