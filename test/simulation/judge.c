@@ -340,6 +340,8 @@ judge_overdue(const Row *row)
 	if (of->starts == 0 && light_us >= 0 && of->grabbed_us > light_us)
 		world_fail("task %d v" INT64_FORMAT " was grabbed at %.6f s, and never started", row->number, row->version,
 				   of->grabbed_us / 1e6);
+	if (of->is_expected && of->accepted == 0)
+		world_fail("task %d v" INT64_FORMAT " is overdue, and its handler has ended in time", row->number, row->version);
 }
 
 void
