@@ -56,7 +56,7 @@ sub any_backend
 
 	return $self->{node}->value_or_undef(
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'
-		AND pid <> pg_backend_pid() AND $which ORDER BY random() LIMIT 1");
+		AND pid <> pg_backend_pid() AND $which ORDER BY random() LIMIT 1") || undef;
 }
 
 # Ends sessions of a kind as an administrator does.
