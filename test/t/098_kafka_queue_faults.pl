@@ -137,7 +137,7 @@ $node->wait_until_done('TASK', 'tasks run without the topic');
 my @early = untriggered(50, 'TASK');
 
 # The message is there before the reader can see the topic.
-my ($reader) = $sidecar->log =~ /twtasks-kafka\[(\d+)\] started for helper "triggers"/;
+my ($reader) = $sidecar->log =~ /.*twtasks-kafka\[(\d+)\] started for helper "triggers"/s;
 
 kill STOP => $reader;
 wait_for(sub { TwTasks::Sidecar::process_state($reader) =~ /^[Tt]?$/ }, 'the reader to stand still');
