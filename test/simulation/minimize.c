@@ -40,6 +40,7 @@ typedef struct Search
 	int			kept[ACTS_MOST];
 	int			nkept;
 	int			ntries;
+	int64		begun_s;		/* what children had spent before */
 } Search;
 
 static Trial *shared;
@@ -100,12 +101,21 @@ run_trial(uint64 seed, WorldFailFn on_fail)
 
 /* ---- the search ---- */
 
-static bool
-has_time(void)
+/* Processor time of all children so far: other seeds may have run before the search. */
+static int64
+spent_s(void)
 {
 	struct rusage usage;
 
-	return getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_utime.tv_sec + usage.ru_stime.tv_sec < SECONDS_MOST;
+	if (getrusage(RUSAGE_CHILDREN, &usage) != 0)
+		return PG_INT64_MAX;
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
+}
+
+static bool
+has_time(const Search *search)
+{
+	return spent_s() - search->begun_s < SECONDS_MOST;
 }
 
 static void
@@ -152,7 +162,7 @@ drop_chunks(Search *search, int size)
 {
 	bool		has_dropped = false;
 
-	for (int end = search->nkept; end > 0 && has_time(); end = Min(end, search->nkept))
+	for (int end = search->nkept; end > 0 && has_time(search); end = Min(end, search->nkept))
 	{
 		int			n = Min(size, end);
 
@@ -167,7 +177,7 @@ shorten(Search *search)
 {
 	int			size = Max(1, search->nkept / 2);
 
-	while (has_time())
+	while (has_time(search))
 	{
 		bool		has_dropped = drop_chunks(search, size);
 
@@ -230,6 +240,7 @@ minimize(uint64 seed)
 	}
 	search->seed = seed;
 	search->trial = shared;
+	search->begun_s = spent_s();
 	run_trial(seed, note_failure);
 	strlcpy(search->claim, shared->claim, sizeof(search->claim));
 	if (search->claim[0] == '\0')
