@@ -134,6 +134,8 @@ begin(void)
 	from = number_of("NTH_FROM");
 	every = number_of("NTH_EVERY");
 	error_number = (int) number_of("NTH_ERROR");
+	/* The first call loads a library, which no child between vfork() and execve() may do. */
+	(void) backtrace(&(void *) {NULL}, 1);
 	if (getenv("NTH_RECORD") != NULL)
 		map_counts(getenv("NTH_RECORD"));
 	unsetenv("LD_PRELOAD");
