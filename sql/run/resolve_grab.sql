@@ -5,6 +5,10 @@
  *		tasks get a new version, so that the lost call cannot grab them should the
  *		server still execute it.
  *
+ *		The end of a session that waits for a synchronous standby shows a grab that
+ *		the standby may lack.  Locks on the tasks won are in the log, so this call
+ *		waits for the standby in its place.
+ *
  * Parameters
  *		as they were given to grab_tasks()
  *
@@ -55,5 +59,6 @@ BEGIN
 			AND t.status = 'PROCESSING'
 			AND t.incarnation = resolve_grab.incarnation
 			AND t.token = resolve_grab.token
-		  OFFSET 0) g;
+		  OFFSET 0
+		  FOR NO KEY UPDATE OF t) g;
 END $$;
