@@ -1,15 +1,17 @@
 --
 -- Odd arguments to every function of ours, those of the extensions too, called by the
--- owner: no crash of the server, no internal error, and an end.  Each call is undone.
+-- owner and by each role: no crash of the server, no internal error, and an end.  Each
+-- call is undone.
 --
--- Some calls are the same in each run; more are random, for some seconds.
--- TWT_TEST_SEED, a number that a failure names, repeats them.
+-- Some calls are the same in each run; more are random, for some seconds, or for
+-- TWT_TEST_SECONDS.  TWT_TEST_SEED, a number that a failure names, repeats them.
 --
 BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/events.sql
 \ir ../lib/kinds.sql
 \set seed `echo "${TWT_TEST_SEED:-$(date +%s)}"`
+\set seconds `echo "${TWT_TEST_SECONDS:-2}"`
 \set ECHO errors
 SET LOCAL client_min_messages = error;
 SET LOCAL lock_timeout = '500ms';
@@ -69,10 +71,10 @@ BEGIN
 			WHEN 'int4' THEN ARRAY['1', '0', '-1', '2147483647', '-2147483648', '100']
 			WHEN 'int8' THEN ARRAY['1', '0', '-1', '9223372036854775807', '-9223372036854775808', 'pg_temp.node()', '100']
 			WHEN 'text' THEN ARRAY['''T''', '''''', '''T|a''', '''*''', '''default''', '''app.handler''', '''app.intercept''', '''done''', '''error''', '''-1''', '''infinity''',
-				'''{}''', '''* * * * *''', '''0 0 30 2 *''', '''Nowhere/X''', '''Europe/Tallinn''', '''%s%n%d''', 'E''\x01\n''', 'repeat(''x'', 100000)', 'repeat(''a|'', 80)', '''a.b.c.d''', '''"''']
+				'''{}''', '''* * * * *''', '''0 0 30 2 *''', '''Nowhere/X''', '''Europe/Tallinn''', '''%s%n%d''', 'E''\x01\n''', 'repeat(''x'', 100000)', 'repeat(''a|'', 80)', '''a.b.c.d''', '''"''', '''"a""b"."c d"''', '''app."Handler; --"''', 'repeat(''x'', 1000000)']
 			WHEN 'name' THEN ARRAY['current_user', '''''', '''nobody at all''', '''twtasks_worker''']
 			WHEN 'jsonb' THEN ARRAY['''{}''', '''[]''', '''null''', '''1e100000''', '''"x"''', '''[{"type": "T"}, {}, null, 1, []]''', '''[{"type": "T", "priority": 1e30, "task_id": "z", "run_after": "infinity"}]''',
-				'''{"max_tries": 1e30, "delay": "-1s", "multiplier": 0}''', '''{"stages": [{"tries": 3, "delay": "1s"}, {}]}''', '''{"function": "app.intercept"}''',
+				'''{"max_tries": 1e30, "delay": "-1s", "multiplier": 0}''', '''{"stages": [{"tries": 3, "delay": "1s"}, {}]}''', '''{"function": "app.intercept"}''', '''{"function": "app.\"x"}''', '''{"type": [], "data": {"a": null}, "key": 1}''', '''[{"type": "T"}, {"type": "T", "key": {}}]''', '''{"stages": [{"tries": "3", "delay": 1}]}''',
 				'(repeat(''['', 1000) || repeat('']'', 1000))::jsonb', '(''"'' || repeat(''y'', 300000) || ''"'')::jsonb']
 			WHEN 'uuid' THEN ARRAY['pg_temp.id(2)', 'pg_temp.id(3)', '''00000000-0000-0000-0000-000000000000''', '''ffffffff-ffff-ffff-ffff-ffffffffffff''']
 			WHEN 'tid' THEN ARRAY['''(0,1)''', '''(0,0)''', '''(4294967295,65535)''', '''(9999999,1)''']
@@ -90,21 +92,21 @@ BEGIN
 			WHEN 'oid' THEN ARRAY['1259', '0', '999999']
 			WHEN 'any' THEN ARRAY['''x''::text', 'NULL::text', '1', 'ROW(1, 2)', 'ARRAY[NULL]::text[]', 'NULL::twtasks.task_input']
 			WHEN 'record' THEN ARRAY['ROW(1)', 'ROW()', 'ROW(NULL::text, NULL::jsonb)', 'NULL::record', '(SELECT t FROM twtasks.task t LIMIT 1)']
-			ELSE ARRAY['NULL']
+			ELSE ARRAY['NULL', 'NULL', 'NULL']
 		END;
 		IF t.typname IN ('any', 'record') THEN
 			RETURN found;
 		END IF;
 	END IF;
 	-- At three places, so that random arguments often are null.
-	RETURN ARRAY(SELECT format('(%s)::%s', v, type) FROM unnest(found || CASE WHEN depth = 0 THEN '{NULL,NULL}'::text[] ELSE '{NULL}' END) WITH ORDINALITY x(v, n) ORDER BY n);
+	RETURN ARRAY(SELECT format('(%s)::%s', v, type) FROM unnest(found || CASE WHEN depth = 0 THEN ARRAY['NULL', 'NULL'] ELSE ARRAY['NULL'] END) WITH ORDINALITY x(v, n) ORDER BY n);
 END $$;
 CREATE TEMPORARY TABLE odd AS
 SELECT type, pg_temp.values_of(type) AS literals FROM (SELECT DISTINCT unnest(args)::regtype AS type FROM subject) x;
 
 -- Calls the function with the literals of these numbers, counted round; an
 -- internal error or the end of patience, or NULL.
-CREATE FUNCTION pg_temp.call(s subject, numbers integer[]) RETURNS text
+CREATE FUNCTION pg_temp.call(s subject, numbers integer[], role name DEFAULT current_user) RETURNS text
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -112,12 +114,13 @@ DECLARE
 		FROM unnest(s.args) WITH ORDINALITY a(type, n) JOIN odd o ON o.type = a.type), '');
 	statement text := format(CASE WHEN s.is_procedure THEN 'CALL %s(%s)' ELSE 'SELECT %s(%s)' END, s.name, given);
 BEGIN
+	EXECUTE format('SET LOCAL ROLE %I', role);
 	EXECUTE statement;
 	RAISE SQLSTATE 'P0099';
 EXCEPTION
 	WHEN assert_failure OR query_canceled OR OTHERS THEN
 		IF SQLSTATE LIKE 'XX%' OR SQLERRM LIKE 'cache lookup failed%' OR SQLERRM LIKE 'invalid memory%' OR SQLERRM LIKE '%statement timeout' THEN
-			RETURN format('%s %s: %s', SQLSTATE, SQLERRM, left(statement, 2000));
+			RETURN format('%s by %s: %s: %s', SQLSTATE, role, SQLERRM, left(statement, 2000));
 		END IF;
 		RETURN NULL;
 END $$;
@@ -145,27 +148,49 @@ BEGIN
 		FROM unnest(s.args) WITH ORDINALITY a(type, j) JOIN odd o ON o.type = a.type ORDER BY j)));
 END $$;
 
--- The first of random calls, for so long.
-CREATE FUNCTION pg_temp.first_random_error(seconds float8) RETURNS text
+-- The first of random calls by this role, for so long.  It may take each function that it can
+-- execute; what a call raises takes back SET LOCAL.
+CREATE FUNCTION pg_temp.first_random_error(seconds float8, role name) RETURNS text
 LANGUAGE plpgsql
 AS $$
 DECLARE
 	until timestamptz := clock_timestamp() + make_interval(secs => seconds);
-	subjects subject[] := ARRAY(SELECT x FROM subject x WHERE args <> '{}' ORDER BY signature COLLATE "C");
+	subjects subject[] := ARRAY(SELECT x FROM subject x
+		WHERE args <> '{}' AND has_function_privilege(first_random_error.role, x.oid, 'EXECUTE') ORDER BY signature COLLATE "C");
 	s subject;
 	said text;
 BEGIN
 	WHILE clock_timestamp() < until AND said IS NULL LOOP
 		s := subjects[1 + floor(random() * cardinality(subjects))];
-		said := pg_temp.call(s, ARRAY(SELECT floor(random() * 1000)::integer FROM unnest(s.args)));
+		said := pg_temp.call(s, ARRAY(SELECT floor(random() * 1000)::integer FROM unnest(s.args)), role);
 	END LOOP;
 	RETURN said;
 END $$;
 
-SELECT plan(count(*)::integer + 1) FROM subject;
+CREATE ROLE app_stranger;
+CREATE TEMPORARY TABLE caller AS
+SELECT rolname AS role FROM pg_roles WHERE rolname IN ('app_stranger', 'twtasks_owner') OR
+	rolname ~ '^twtasks_' AND EXISTS (SELECT FROM subject WHERE has_function_privilege(rolname, subject.oid, 'EXECUTE'))
+UNION SELECT current_user;
+GRANT SELECT ON odd, subject TO PUBLIC;
+
+-- A value that is not SQL would keep each call with it from being made.
+CREATE FUNCTION pg_temp.is_sql(value text) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+	EXECUTE 'SELECT ' || value;
+	RETURN true;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE <> '42601';
+END $$;
+
+SELECT plan((SELECT count(*)::integer FROM subject) + (SELECT count(*)::integer FROM caller) + 1);
+SELECT is((SELECT string_agg(left(value, 100), chr(10)) FROM odd, unnest(literals) value WHERE NOT pg_temp.is_sql(value)), NULL, 'each value is SQL');
 SELECT format('SELECT is(pg_temp.first_error(%L), NULL, %L)', signature, signature) FROM subject ORDER BY signature COLLATE "C" \gexec
 SELECT setseed(:seed % 1000000 / 1000000.0) \g /dev/null
-SELECT is(pg_temp.first_random_error(2), NULL, 'random calls: TWT_TEST_SEED=' || :seed);
+SELECT format('SELECT is(pg_temp.first_random_error(%s::float8 / %s, %L), NULL, %L)', :seconds, count(*) OVER (), role, 'random calls by ' || role || ': TWT_TEST_SEED=' || :seed)
+FROM caller ORDER BY role \gexec
 
 SELECT * FROM finish();
 ROLLBACK;
