@@ -121,6 +121,24 @@ crash_server(Process *process)
 }
 
 static void
+crash_now(void *arg)
+{
+	if (!faults_last() || !server_is_up())
+		return;
+	act_tell("the server crashes");
+	server_crash();
+	(void) world_after(world_between(MS_TO_US(1), MS_TO_US(100)), restart_server, NULL);
+}
+
+/* Grabs that need not be durable are undone. */
+static void
+crash_at_grab(Process *process)
+{
+	act_tell("the server crashes soon after its next grab");
+	server_ambush(crash_now);
+}
+
+static void
 stall_server(Process *process)
 {
 	int64		us = some_time_us();
@@ -203,7 +221,7 @@ static const struct
 }			kinds[] = {
 	{break_connection, true}, {end_session, true}, {silence_session}, {cut_machine}, {freeze}, {freeze_at_grab},
 	{process_kill},
-	{drain}, {reload}, {crash_server}, {stall_server}, {refuse_calls}, {disturb_triggers, true}, {set_clock},
+	{drain}, {reload}, {crash_server}, {crash_at_grab}, {stall_server}, {refuse_calls}, {disturb_triggers, true}, {set_clock},
 	{cancel, true}, {pause_or_resume}, {change_limit}, {resume_errors, true}
 };
 
@@ -303,6 +321,7 @@ faults_end(void)
 	if (!server_is_up())
 		server_restart();
 	server_stall(0);
+	server_ambush(NULL);
 	server_refuse(0);
 	model_disturb_triggers(0, 0);
 	model_resume_types();

@@ -70,6 +70,7 @@ typedef struct Server
 	int			refuses;
 	int			last_pid;
 	Event	   *wake;
+	EventFn		ambush;			/* after the next grab */
 } Server;
 
 static Server server;
@@ -218,6 +219,11 @@ execute(void *arg)
 	}
 	call->has_waited = session->waits;
 	result = model_call(session, call, &state);
+	if (server.ambush != NULL && call->statement == &call_grab)
+	{
+		(void) world_after(world_between(300, MS_TO_US(8)), server.ambush, NULL);
+		server.ambush = NULL;
+	}
 	if (result != NULL || state != NULL)
 		answer(session, state, result);
 	else
@@ -488,6 +494,12 @@ void
 server_restart(void)
 {
 	server.is_down = false;
+}
+
+void
+server_ambush(EventFn fn)
+{
+	server.ambush = fn;
 }
 
 void

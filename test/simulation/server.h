@@ -78,6 +78,9 @@ extern bool server_is_up(void);
 extern void server_crash(void);
 extern void server_restart(void);
 
+/* Calls fn soon after the next grab. */
+extern void server_ambush(void (*fn) (void *arg));
+
 /* The server executes nothing for that time. */
 extern void server_stall(int64 us);
 
