@@ -153,6 +153,24 @@ server_jitter(const uint8 *id, int64 delay_us, int64 most_us)
 	return 0;
 }
 
+/* ---- signals to backends, of SQL handlers that are not compared ---- */
+
+void
+server_cancel(int pid)
+{
+}
+
+void
+server_terminate(int pid)
+{
+}
+
+int
+session_pid(const Session *session)
+{
+	return 0;
+}
+
 /* ---- the judge, who has nothing to say here ---- */
 
 void
@@ -177,5 +195,15 @@ judge_take_over(const Row *row)
 
 void
 judge_undo(const Row *row)
+{
+}
+
+void
+judge_gone(int64 incarnation)
+{
+}
+
+void
+judge_effect(const Row *row, TaskResult result)
 {
 }
