@@ -39,6 +39,7 @@ typedef struct Life
 	unsigned	results;		/* a bit for each that the handler has said */
 	bool		is_expected;	/* in time, while the faults were light */
 	int64		incarnation;	/* that grabbed it last */
+	bool		has_no_effect;	/* its function has failed */
 } Life;
 
 /* A handler at work. */
@@ -271,6 +272,7 @@ judge_effect(const Row *row, TaskResult result)
 		world_fail("a function runs for task %d v" INT64_FORMAT " a second time", row->number, row->version);
 	of->starts++;
 	of->results |= 1u << result;
+	of->has_no_effect = result == TASK_FAILURE;
 }
 
 void
@@ -315,7 +317,8 @@ judge_accept(const Row *row, const char *result)
 		world_fail("task %d has an unknown outcome: %s", row->number, result);
 	if (is_of_handler(result) && !(of->results & 1u << said))
 		world_fail("task %d v" INT64_FORMAT ": its handler never said %s", row->number, row->version, result);
-	if (strcmp(result, "release") == 0 && of->starts > of->undone && !(of->results & 1u << TASK_RELEASE))
+	if (strcmp(result, "release") == 0 && of->starts > of->undone && !(of->results & 1u << TASK_RELEASE) &&
+		!of->has_no_effect)
 		world_fail("task %d v" INT64_FORMAT " is given back, and its handler had begun", row->number, row->version);
 	if (of->is_expected && is_of_sidecar(result) && !(of->results & FAILED_BITS))
 		world_fail("task %d v" INT64_FORMAT " ends as %s, which its handler never said", row->number, row->version, result);
