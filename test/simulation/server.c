@@ -417,10 +417,17 @@ find_session(int pid, int64 incarnation)
 	return NULL;
 }
 
+/* A sidecar that has just lost a session may name 0, which is no backend. */
+static Session *
+session_of_backend(int pid)
+{
+	return pid == 0 ? NULL : find_session(pid, 0);
+}
+
 void
 server_terminate(int pid)
 {
-	Session    *session = find_session(pid, 0);
+	Session    *session = session_of_backend(pid);
 
 	if (session != NULL)
 		session_end(session);
@@ -429,7 +436,7 @@ server_terminate(int pid)
 void
 server_cancel(int pid)
 {
-	Session    *session = find_session(pid, 0);
+	Session    *session = session_of_backend(pid);
 
 	if (session == NULL || session->current == NULL || session->current->statement != &call_execute ||
 		session->work == NULL || world_happens(200))
