@@ -40,7 +40,7 @@ typedef struct Search
 	int			kept[ACTS_MOST];
 	int			nkept;
 	int			ntries;
-	int64		begun_s;		/* what children had spent before */
+	int64		begun_s;		/* spent by children before */
 } Search;
 
 static Trial *shared;

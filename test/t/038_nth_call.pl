@@ -106,7 +106,7 @@ sub run_all
 
 	$_->launch foreach @sidecars;
 	work(@sidecars);
-	# One that was started again may not have its handler of signals yet.
+	# A sidecar that was started again may not have its handler of signals yet.
 	$_->signal('HUP') foreach grep { !defined $_->{ended} } @sidecars;
 	work(@sidecars);
 	return;
