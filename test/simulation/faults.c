@@ -285,6 +285,15 @@ add_task(int number)
 	act_end();
 }
 
+void
+faults_add_tasks(int n)
+{
+	int			number = acts_next();
+
+	for (int i = 1; i <= n; i++)
+		add_task(number + i);
+}
+
 static void
 next_tasks(void *arg)
 {

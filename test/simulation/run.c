@@ -75,8 +75,7 @@ try_alone(void)
 	world_tell("---- machine %d goes on alone", machine);
 	machines_leave(machine);
 	run_for(SECONDS_TO_US(30));
-	for (int i = 0; i < ALONE_TASKS && model_count() < MODEL_TASKS; i++)
-		model_add_task();
+	faults_add_tasks(ALONE_TASKS);
 	wait_for_ends(ALONE_US);
 }
 
