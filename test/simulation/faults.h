@@ -14,7 +14,7 @@
 /* Begins with faults and tasks, for so long.  is_light: only what a sidecar heals at once. */
 extern void faults_begin(int64 us, bool is_light);
 
-/* So many tasks, less than ACTS_AT_ONCE, each of them an act. */
+/* Adds n tasks, fewer than ACTS_AT_ONCE, each of them an act. */
 extern void faults_add_tasks(int n);
 
 /* Ends all that still lasts: the server is up, the network whole, no machine frozen. */
