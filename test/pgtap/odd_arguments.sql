@@ -71,7 +71,7 @@ BEGIN
 			WHEN 'int4' THEN ARRAY['1', '0', '-1', '2147483647', '-2147483648', '100']
 			WHEN 'int8' THEN ARRAY['1', '0', '-1', '9223372036854775807', '-9223372036854775808', 'pg_temp.node()', '100']
 			WHEN 'text' THEN ARRAY['''T''', '''''', '''T|a''', '''*''', '''default''', '''app.handler''', '''app.intercept''', '''done''', '''error''', '''-1''', '''infinity''',
-				'''{}''', '''* * * * *''', '''0 0 30 2 *''', '''Nowhere/X''', '''Europe/Tallinn''', '''%s%n%d''', 'E''\x01\n''', 'repeat(''x'', 100000)', 'repeat(''a|'', 80)', '''a.b.c.d''', '''"''', '''"a""b"."c d"''', '''app."Handler; --"''', 'repeat(''x'', 1000000)']
+				'''{}''', '''* * * * *''', '''0 0 30 2 *''', '''Nowhere/X''', '''Europe/Tallinn''', '''%s%n%d''', 'E''\x01\n''', 'repeat(''x'', 100000)', 'repeat(''a|'', 80)', '''a.b.c.d''', '''"''', '''"a""b"."c d"''', '''app."Handler; --"''']
 			WHEN 'name' THEN ARRAY['current_user', '''''', '''nobody at all''', '''twtasks_worker''']
 			WHEN 'jsonb' THEN ARRAY['''{}''', '''[]''', '''null''', '''1e100000''', '''"x"''', '''[{"type": "T"}, {}, null, 1, []]''', '''[{"type": "T", "priority": 1e30, "task_id": "z", "run_after": "infinity"}]''',
 				'''{"max_tries": 1e30, "delay": "-1s", "multiplier": 0}''', '''{"stages": [{"tries": 3, "delay": "1s"}, {}]}''', '''{"function": "app.intercept"}''', '''{"function": "app.\"x"}''', '''{"type": [], "data": {"a": null}, "key": 1}''', '''[{"type": "T"}, {"type": "T", "key": {}}]''', '''{"stages": [{"tries": "3", "delay": 1}]}''',
