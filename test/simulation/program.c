@@ -102,6 +102,15 @@ say(const Program *program, const char *fmt,...)
 	sim_loop_look(program->process->loop);
 }
 
+/* The sidecar may have handed it a task that it does not know of yet. */
+static bool
+has_unread(const Program *program)
+{
+	struct pollfd poll_in = {.fd = program->in, .events = POLLIN};
+
+	return program->input.len > 0 || poll(&poll_in, 1, 0) > 0;
+}
+
 /* A line about a task that this program does not have, or not in that version. */
 static void
 say_of_another(const Program *program)
@@ -111,6 +120,8 @@ say_of_another(const Program *program)
 	int64		version = row->version + world_between(-1, 1);
 	dlist_iter	iter;
 
+	if (has_unread(program))
+		return;
 	dlist_foreach(iter, (dlist_head *) &program->jobs)
 	{
 		const Job  *job = dlist_container(Job, node, iter.cur);
