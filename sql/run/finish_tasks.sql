@@ -105,7 +105,9 @@ AS 'MODULE_PATHNAME', 'twt_finish_tasks';
  * twtasks_internal.resolve_finish(ids, versions, incarnation, token)
  *
  *		Returns the tasks that a lost call of finish_tasks() has finished, after the
- *		same call was sent again.
+ *		same call was sent again.  The end of a session that waits for a synchronous
+ *		standby shows what the standby may lack.  A message in the log makes this call
+ *		wait for the standby in its place.
  *
  * Parameters
  *		as they were given to finish_tasks()
@@ -122,9 +124,10 @@ CREATE FUNCTION twtasks_internal.resolve_finish(
 	incarnation bigint,
 	token bigint)
 RETURNS TABLE (id uuid)
-LANGUAGE sql STABLE STRICT PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
+	SELECT pg_logical_emit_message(true, 'twtasks', ''::text);
 	SELECT w.id
 	FROM unnest(ids, versions) w(id, version)
 	LEFT JOIN twtasks.task t ON t.id = w.id

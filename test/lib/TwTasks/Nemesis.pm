@@ -284,6 +284,28 @@ my %faults_of_pairs = (
 
 		$self->note_crash;
 		$self->{node} = $self->{promote}->();
+	},
+
+	# The standby loses what it has not read, while sessions that wait for it end.
+	promote_late => sub {
+		my ($self) = @_;
+		my $standby = $self->{pair}->standby;
+		my @pids = ($standby->{_pid}, TwTasks::Sidecar::children_of($standby->{_pid}));
+
+		kill STOP => @pids;
+		foreach (1 .. 3)
+		{
+			watch_for(rand 1);
+			$self->end_sessions($ours);
+		}
+		watch_for(rand 1);
+		$self->note_crash;
+		$self->{node} = $self->{promote}->(
+			sub {
+				kill KILL => @pids;
+				wait_for(sub { !kill 0 => $pids[0] }, 'the standby to be gone');
+				$self->start_server($standby);
+			});
 	});
 
 # All that can happen here.
@@ -298,7 +320,7 @@ sub names
 sub any_name
 {
 	my ($self) = @_;
-	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|full_disk|no_connections|promote)$/;
+	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|full_disk|no_connections|promote|promote_late)$/;
 	my $wants_rare = rand() < 0.1;
 
 	return one_of(grep { /$is_rare/ xor !$wants_rare } $self->names);

@@ -57,13 +57,14 @@ sub attach
 	return;
 }
 
-# The primary crashes, and its standby takes over.
+# The primary crashes, and its standby takes over.  "between" comes before that.
 sub switch
 {
-	my ($self) = @_;
+	my ($self, $between) = @_;
 	my ($primary, $standby) = $self->nodes;
 
 	$primary->stop('immediate');
+	$between->() if $between;
 	$standby->promote;
 	@$self{qw(primary standby)} = ($standby, $primary);
 	wait_for(sub { ($standby->value_or_undef('SELECT pg_is_in_recovery()') // '') eq 'f' }, 'the promotion');

@@ -81,7 +81,7 @@ SQL
 		crashes => $self->path('crashes'),
 		proxies => $self->{proxies},
 		pair => $pair,
-		promote => sub { $self->promote });
+		promote => sub { $self->promote(@_) });
 	$self->start_producer($_) foreach 1 .. $options{producers};
 	return $self;
 }
@@ -172,10 +172,10 @@ sub decide_prepared
 # The standby takes over, and gets one in its turn.  Returns the server that it is now.
 sub promote
 {
-	my ($self) = @_;
+	my ($self, $between) = @_;
 	my $pair = $self->{pair};
 
-	$pair->switch;
+	$pair->switch($between);
 	$self->{node} = $pair->primary;
 	$pair->attach;
 	$self->{decoding}->move($self->{node}, sub { $self->decide_prepared });
