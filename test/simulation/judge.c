@@ -29,6 +29,7 @@ typedef struct Life
 {
 	int			starts;
 	int			undone;			/* grabs that a crash has undone */
+	bool		was_to_last;	/* one of these had to be durable */
 	const Process *process;		/* that has started it last */
 	const Process *asker;		/* that has asked for it last */
 	int64		asked_us;		/* for the first time */
@@ -203,7 +204,7 @@ judge_start(Process *process, const Row *row, int64 version, int64 given_us)
 		world_fail("%s runs task %d v" INT64_FORMAT " twice at once", process->name, row->number, version);
 	if (of->starts > of->undone)
 		world_fail("%s starts task %d v" INT64_FORMAT " a second time", process->name, row->number, version);
-	if (of->undone > 0 && row->rule != RULE_RETRY)
+	if (of->was_to_last)
 		world_fail("the grab of task %d v" INT64_FORMAT " was not durable", row->number, version);
 	if (of->taken_over && given_us >= of->taken_over_us)
 	{
@@ -367,6 +368,9 @@ judge_take_over(const Row *row)
 void
 judge_undo(const Row *row)
 {
+	Life	   *of = life(row->number, row->version);
+
 	world_count(REACHED_UNDONE);
-	life(row->number, row->version)->undone++;
+	of->undone++;
+	of->was_to_last |= row->rule != RULE_RETRY;
 }
