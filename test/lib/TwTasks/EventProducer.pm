@@ -85,7 +85,7 @@ sub produce
 		my ($text, @outcomes) =
 		  $kinds{ $names[ rand @names ] }->(adds($one, "$name-1"), adds($two, "$name-2"), $name);
 
-		$session //= $self->connect;
+		$session //= TwTasks::Session->after($self->{connstr}, $self->{name});
 		TwTasks::Wait::nap(), next unless $session;
 		my $said = $session->try("$text SELECT 'ended'");
 		my $ended = defined $said && $said =~ /^ended$/m && $said !~ /^(?:psql|ERROR|FATAL|PANIC|WARNING):/m;
@@ -97,21 +97,6 @@ sub produce
 		TwTasks::Wait::nap();
 	}
 	return;
-}
-
-# A session, after what an earlier one left prepared is committed; undef when the server
-# does not answer.
-sub connect
-{
-	my ($self) = @_;
-	my $session = TwTasks::Session->new($self->{connstr});
-	my $left = $session->try("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE '$self->{name}-%' AND database = current_database()");
-
-	foreach my $gid (split /\n/, $left // return)
-	{
-		return if ($session->try("COMMIT PREPARED '$gid'") // 'ended') ne '';
-	}
-	return $session;
 }
 
 # Lets it end its last transaction.

@@ -338,14 +338,11 @@ sub settle
 	return $self->await_outcomes;
 }
 
-# Transactions that a crash left prepared are committed after all.
 sub finish_starters
 {
 	my ($self) = @_;
 
 	$_->finish foreach @{ $self->{starters} };
-	$self->{node}->value("COMMIT PREPARED '$_'")
-	  foreach split /\n/, $self->{node}->value('SELECT gid FROM pg_prepared_xacts');
 	return;
 }
 

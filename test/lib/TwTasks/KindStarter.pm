@@ -2,7 +2,8 @@
 # items, and keeps a record of what became of each call.
 #
 # It calls in plain transactions, behind savepoints and in prepared transactions,
-# some of which roll back.  The end of the server leaves some of them open.
+# some of which roll back.  The end of the server leaves some of them open: a prepared one is
+# committed before the next, or it would keep others from its identifiers.
 
 package TwTasks::KindStarter;
 
@@ -137,8 +138,8 @@ sub try_batch
 	my $two = \@batch;
 	my ($text, @fates) = $forms{$form}->(map({ $self->calls_of(@$_) } $one, $two), "$self->{name}-$n");
 
-	$self->{session} //= TwTasks::Session->new($self->{connstr});
-	my $said = $self->{session}->try("$text SELECT 'ended'");
+	$self->{session} //= TwTasks::Session->after($self->{connstr}, $self->{name});
+	my $said = $self->{session} && $self->{session}->try("$text SELECT 'ended'");
 	my $ended = defined $said && $said =~ /^ended$/m && $said !~ /^(?:psql|ERROR|FATAL|PANIC|WARNING):/m;
 	my %results = map { /^(\S+ \d+) (\S+)$/ ? ($1 => $2) : () } split /\n/, $said // '';
 

@@ -22,6 +22,21 @@ sub new
 	return $self;
 }
 
+# A session that comes after others: what they have left prepared, by names that begin like
+# this one, is committed.  undef when the server does not answer.
+sub after
+{
+	my ($class, $connstr, $name) = @_;
+	my $self = $class->new($connstr);
+	my $left = $self->try("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE '$name-%' AND database = current_database()");
+
+	foreach my $gid (split /\n/, $left // return)
+	{
+		return if ($self->try("COMMIT PREPARED '$gid'") // 'ended') ne '';
+	}
+	return $self;
+}
+
 # Sends a statement and does not wait.
 sub send
 {
