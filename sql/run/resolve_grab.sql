@@ -6,8 +6,8 @@
  *		server still execute it.
  *
  *		The end of a session that waits for a synchronous standby shows a grab that
- *		the standby may lack.  Locks on the tasks won are in the log, so this call
- *		waits for the standby in its place.
+ *		the standby may lack.  A message in the log makes this call wait for the
+ *		standby in its place.
  *
  * Parameters
  *		as they were given to grab_tasks()
@@ -48,6 +48,7 @@ BEGIN
 	SELECT count(twtasks_internal.queue_trigger(f.id, f.version, f.bucket, f.type,
 									   f.priority, f.size, NULL::timestamptz))
 	INTO fenced FROM f;
+	PERFORM pg_logical_emit_message(true, 'twtasks', ''::text);
 	RETURN QUERY
 	SELECT (g.task).*
 	FROM (SELECT twtasks_internal.task_input(
@@ -59,6 +60,5 @@ BEGIN
 			AND t.status = 'PROCESSING'
 			AND t.incarnation = resolve_grab.incarnation
 			AND t.token = resolve_grab.token
-		  OFFSET 0
-		  FOR NO KEY UPDATE OF t) g;
+		  OFFSET 0) g;
 END $$;

@@ -120,23 +120,15 @@ run_all($clean);
 my $usual = TwTasks::NthCall::descriptors($clean->pid);
 is($clean->stop, 0, 'without faults the sidecar stops in order');
 
-my @cases = $ENV{TWT_NTH_PART} ? TwTasks::NthCall::some_cases(0, TwTasks::NthCall::counts('clean')) : @usual;
-my $tried = @cases;
-my $failed = 0;
-my $number = 0;
-my @faults;
-
-while (@cases)
-{
-	my @sidecars = map { prepare('n' . ++$number, $_) } splice @cases, 0, AT_ONCE;
-
-	run_all(@sidecars);
-	push @faults, map { TwTasks::NthCall::faults($_, $usual, \%ends) } @sidecars;
-	$failed += grep { TwTasks::NthCall::failed($_->{name}) } @sidecars;
-}
-note("of $tried calls $failed failed");
-is(join("\n", @faults), '', 'no failed call ends the sidecar by a signal or without a word, or leaves a descriptor open');
-cmp_ok($failed, '>', $tried / 2, 'calls failed');
+TwTasks::NthCall::cases_ok(
+	clean => 'clean',
+	usual => $usual,
+	cases => \@usual,
+	ends => \%ends,
+	prefix => 'n',
+	at_once => AT_ONCE,
+	prepare => \&prepare,
+	run => \&run_all);
 
 # ---- tasks ----
 

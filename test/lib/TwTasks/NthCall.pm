@@ -234,6 +234,32 @@ sub faults
 	return map { "$program->{what}: $_\n" . stack($program->{name}) . $program->log(0) } @faults;
 }
 
+# Tries cases on so many programs at a time, whose names begin with a prefix.  Options:
+#	clean => the name of the run without faults	usual => its descriptors
+#	cases => those of each run; "make nth-call" tries others
+#	ends => calls whose failure may end the program, with reasons
+#	prefix, at_once, prepare => of a name and a case, run => of programs
+sub cases_ok
+{
+	my (%options) = @_;
+	my @cases = $ENV{TWT_NTH_PART} ? some_cases(0, counts($options{clean})) : @{ $options{cases} };
+	my $tried = @cases;
+	my ($number, $failed) = (0, 0);
+	my @faults;
+
+	while (@cases)
+	{
+		my @programs = map { $options{prepare}->($options{prefix} . ++$number, $_) } splice @cases, 0, $options{at_once};
+
+		$options{run}->(@programs);
+		push @faults, map { faults($_, @options{qw(usual ends)}) } @programs;
+		$failed += grep { failed($_->{name}) } @programs;
+	}
+	note("of $tried calls $failed failed");
+	is(join("\n", @faults), '', 'no failed call ends the program by a signal or without a word, or leaves a descriptor open');
+	return cmp_ok($failed, '>', $tried / 2, 'calls failed');
+}
+
 # A program that has ended by itself starts again without faults, as by systemd.
 sub tend
 {
