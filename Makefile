@@ -169,8 +169,8 @@ simulate-conformance: install ## the simulation's model beside the extension: SE
 torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=5
 	@scripts/torture $(or $(MINUTES),10) "$(SEED)" $(BATCH)
 
-nth-call: install ## each system call of a program fails once: PROGRAM=twtasksd, twtasks-web or twtasksctl, PART=10 for a tenth, CALLS="read|write"
-	@scripts/nth-call $(or $(PROGRAM),twtasksd) $(or $(PART),1) $(if $(CALLS),'$(CALLS)')
+nth-call: install ## each system call of a program fails once: TARGET=twtasksd, twtasks-web or twtasksctl, PART=10 for a tenth, CALLS="read|write"
+	@scripts/nth-call $(or $(TARGET),twtasksd) $(or $(PART),1) $(if $(CALLS),'$(CALLS)')
 
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands
 	@scripts/campaign-limits $(CRASHES)
