@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
 # scripts/check counts each skipped test with its file and its reason, and in CI allows
-# those that test/allowed-skips has.  It names a unit test that hangs.  A signal ends
+# those that test/allowed-skips has.  It names a test that hangs.  A signal ends
 # it soon, and all that it has started.
 
 . "$(dirname "$0")/lib.bash"
@@ -71,14 +71,29 @@ broken_off()
 	cat "$place/ended"
 }
 
-# The second process has a group and a session of its own.
+# The second process has a group and a session of its own.  The shell is a runner of many tests,
+# and the last process has one for its input.
 overdue()
 {
+	mkdir -p "$place/test/t"
+	touch "$place/test/t/hangs.pl"
 	eval 'limit_of() { echo 1; }'
-	logged overdue sh -c 'setsid tail -f /dev/null & echo "test/x.sql .. "; echo "ok 1 - begins"; tail -f /dev/null' >/dev/null 2>&1 || echo "is a failure"
-	sed -n 's/^not //p' "$place/overdue.log"
+	logged overdue sh -c 'setsid tail -f /dev/null & echo "test/x.sql .. "; echo "ok 1 - begins"; tail -f /dev/null <"$0"' \
+		"$place/test/t/hangs.pl" test/t/other.pl >/dev/null 2>&1 || echo "is a failure"
+	sed -n 's/^not //p' "$place/overdue.log" | sed 's/([0-9]* s)/(its seconds)/'
 	running "TWT_CHECK_PART=$run.overdue"
 	printf '%s\n' "${summary[@]%% (*}"
+}
+
+# The limits of a part, with and without a limit of the run, which began a minute ago
+times()
+{
+	local SECONDS=60
+
+	time_of unit
+	TWT_CHECK_MINUTES=2 time_of unit
+	TWT_CHECK_MINUTES=100 time_of unit
+	TWT_CHECK_MINUTES=1 time_of unit
 }
 
 # Logs of a test that failed, and of others
@@ -119,5 +134,6 @@ passed()
 		'failed: test/t/1.pl: a claim' 'failed: test/t/1.pl: broke off: ok 2' 'not ok 1 - a claim' '# got: 2'
 	passed | says 'a check that passes' '' 'tap 1 passed, 0 failed' '1 passed, 0 failed' 'it passed'
 	broken_off | says 'a signal' 143 ended
-	overdue | says 'a part that hangs' 'is a failure' 'ok 0 - did not end within 1 s' 'overdue              1 passed, 1 failed'
+	times | says 'the time of a part' 1800 60 1800 0
+	overdue | says 'a part that hangs' 'is a failure' 'ok 0 - did not end within 1 s: test/t/hangs.pl (its seconds)' 'overdue              1 passed, 1 failed'
 } | breaches
