@@ -37,11 +37,24 @@ export function launch() {
 	return chromium.launch({ executablePath: process.env.TWT_CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 }
 
+const pages = [];
+
+// A script that breaks off says what its pages were showing.
+process.on('uncaughtException', async (fault) => {
+	console.error(fault.stack);
+	for (const page of pages.filter((p) => !p.isClosed())) {
+		const shown = page.evaluate(() => [location.href, document.title, document.activeElement?.outerHTML.slice(0, 160), document.body.innerText.slice(0, 1500)].join('\n'));
+		console.error(await Promise.race([shown.catch((e) => e.message), new Promise((done) => setTimeout(done, 5000, 'the page gives no answer'))]));
+	}
+	process.exit(1);
+});
+
 // A page that notes what must not happen.
 export async function open(browser, base, token, options = {}) {
 	const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
 	const page = await context.newPage();
 
+	pages.push(page);
 	page.setDefaultTimeout(90000);
 	const faults = [];
 

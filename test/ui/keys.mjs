@@ -59,6 +59,23 @@ await key('?');
 await page.waitForSelector('dialog[open] .keys');
 await key('Escape');
 tell(await page.locator('dialog').count() === 0, '? helps, Esc ends it');
+const quick = await page.evaluate(async () => {
+	const drawn = async (is) => { while (Boolean(document.querySelector('dialog')) !== is) await Promise.resolve(); };
+	const field = document.getElementById('search');
+	const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)));
+
+	document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }));
+	await drawn(true);
+	const is_open = document.querySelector('dialog').open;
+	await frame();
+	document.querySelector('dialog button').click();
+	await drawn(false);
+	field.focus();
+	await frame();
+	return [is_open, document.activeElement === field].join();
+});
+tell(quick === 'true,true', 'a dialog takes the focus at once, and gives it back at once', quick);
+await page.evaluate(() => document.activeElement.blur());
 await key('/');
 await type(ID(1));
 await key('Enter');

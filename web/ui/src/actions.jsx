@@ -1,5 +1,5 @@
 // Changes by people: each one asks for a reason, and says what it will do before.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { address, call, changed, me, may, notice, useHold, useStore } from './api.js';
 import { count, number, shell, when } from './format.js';
 import { Faults, faultOf, Field, Reason } from './fields.jsx';
@@ -45,7 +45,7 @@ export function Change({ title, verb, lead, send, done, onClose, children, ready
 	const form = useRef(null);
 
 	useHold(true);
-	useEffect(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), [problem]);
+	useLayoutEffect(() => form.current?.querySelector('[aria-invalid=true]')?.focus(), [problem]);
 	useEffect(() => () => { gone.current = true; }, []);
 	const submit = async (event) => {
 		event.preventDefault();

@@ -1,7 +1,7 @@
 // The frame around all pages: navigation, search, state of the link, login, help.
 import './style.css';
 import { Component, render } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { authorization, call, hasExtension, link, login, me, notices, token, useAnswer, useStore } from './api.js';
 import { clock, count, number, taskId } from './format.js';
 import { watchKeys } from './keys.js';
@@ -233,7 +233,7 @@ function Frame() {
 	const key = [route.page, route.params.id, ['type', 'errors'].includes(route.page) && route.params.type].join(' ');
 
 	useStream(route.page === 'task' ? taskId(route.params.id) : null, authorization);
-	useEffect(() => watchKeys({ help: () => setHelp(true) }), []);
+	useLayoutEffect(() => watchKeys({ help: () => setHelp(true) }), []);
 	useEffect(() => setMenu(false), [route]);
 	return (
 		<div class={`frame${menu ? ' menu-open' : ''}`}>

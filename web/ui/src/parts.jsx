@@ -1,5 +1,5 @@
 // Small parts that all pages use.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { link, useStore } from './api.js';
 import { clock, number, relative, when, whenFull } from './format.js';
 import { store as preferences } from './preferences.js';
@@ -201,7 +201,9 @@ export const Facts = ({ of }) => (
 export function Dialog({ title, children, onClose, busy }) {
 	const box = useRef(null);
 
-	useEffect(() => {
+	// Not a useEffect, which waits for a frame: a key that comes sooner would reach the page
+	// below, and the focus would come back after somebody has moved it.
+	useLayoutEffect(() => {
 		const before = document.activeElement;
 		box.current.showModal();
 		return () => before?.isConnected && before.focus();
