@@ -104,7 +104,6 @@ run(const char *config_path, Config *config)
 	reaper_open(program.loop);
 	program.sidecar = sidecar_open(program.loop, config);
 	loop_run(program.loop);
-	program_hold_stops();
 	reload_close(program.reload);
 	sidecar_free(program.sidecar);
 	loop_free(program.loop);

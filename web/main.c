@@ -246,7 +246,6 @@ run(Web *web)
 	open_parts(web);
 	sdnotify_ready();
 	loop_run(web->loop);
-	program_hold_stops();
 	close_parts(web);
 	log_line(TWT_LOG_INFO, "main", "stopped");
 	program_exit(EXIT_FINE);

@@ -3,11 +3,15 @@
  * loop.c
  *		The event loop, over libevent.
  *
- * libevent waits for descriptors and signals only.  Its timers count
- * CLOCK_MONOTONIC, which stands still while the machine sleeps: a deadline
- * would be late by the length of the sleep.  Our timers are a heap over
- * CLOCK_BOOTTIME.  One timerfd of the same clock ends the wait when the
- * earliest timer is due.
+ * libevent waits for descriptors only.  Its timers count CLOCK_MONOTONIC,
+ * which stands still while the machine sleeps: a deadline would be late by the
+ * length of the sleep.  Our timers are a heap over CLOCK_BOOTTIME.  One
+ * timerfd of the same clock ends the wait when the earliest timer is due.
+ *
+ * libevent's handler of signals writes a byte into a socket and ignores a
+ * failure.  A few hundred signals in one turn fill the socket, so a TERM after
+ * them would be lost.  Our signals stay blocked, and the kernel keeps each of
+ * them until the signalfd is read.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +19,8 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +43,7 @@ typedef struct TurnFn
 typedef struct SignalFn
 {
 	slist_node	node;
-	struct event event;
+	int			signo;
 	LoopFn		fn;
 	void	   *arg;
 } SignalFn;
@@ -50,8 +56,12 @@ struct Loop
 
 	dlist_head	turn_fns;		/* in order of registration */
 	StringInfoData garbage;		/* pointers, freed at the end of the turn */
-	slist_head	signals;
 	dlist_head	ios;
+
+	slist_head	signals;
+	sigset_t	signal_set;		/* all of them */
+	int			signalfd;		/* -1: there are none */
+	struct event signal_event;
 
 	Heap		timers;			/* running ones, the earliest first */
 	int			timerfd;
@@ -312,13 +322,56 @@ fail(const char *what)
 }
 
 static void
-on_signal(evutil_socket_t signo, short what, void *arg)
+call_signal(Loop *loop, int signo)
 {
-	SignalFn   *handler = arg;
+	slist_iter	iter;
 
-	(void) signo;
+	slist_foreach(iter, &loop->signals)
+	{
+		const SignalFn *handler = slist_container(SignalFn, node, iter.cur);
+
+		if (handler->signo == signo)
+			handler->fn(handler->arg);
+	}
+}
+
+/* A signal that could not be read is there in the next turn. */
+static void
+on_signalfd(evutil_socket_t fd, short what, void *arg)
+{
+	struct signalfd_siginfo info;
+
 	(void) what;
-	handler->fn(handler->arg);
+	while (read(fd, &info, sizeof(info)) == (ssize_t) sizeof(info))
+		call_signal(arg, (int) info.ssi_signo);
+}
+
+static bool
+open_signalfd(Loop *loop)
+{
+	loop->signalfd = signalfd(-1, &loop->signal_set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (loop->signalfd < 0)
+		return false;
+	event_assign(&loop->signal_event, loop->base, loop->signalfd,
+				 EV_READ | EV_PERSIST, on_signalfd, loop);
+	return event_add(&loop->signal_event, NULL) == 0;
+}
+
+static void
+do_nothing(int signo)
+{
+	(void) signo;
+}
+
+/*
+ * A process that ignores SIGCHLD gets none, and the kernel drops what waits when a
+ * default is set.  So each signal has a handler, which no thread ever runs.
+ */
+static bool
+hold_signal(const Loop *loop, int signo)
+{
+	return pthread_sigmask(SIG_BLOCK, &loop->signal_set, NULL) == 0 &&
+		signal(signo, do_nothing) != SIG_ERR;
 }
 
 void
@@ -326,13 +379,15 @@ loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg)
 {
 	SignalFn   *handler = palloc0(sizeof(SignalFn));
 
+	handler->signo = signo;
 	handler->fn = fn;
 	handler->arg = arg;
-	event_assign(&handler->event, loop->base, signo, EV_SIGNAL | EV_PERSIST,
-				 on_signal, handler);
-	if (event_add(&handler->event, NULL) != 0)
-		fail("could not watch a signal");
 	slist_push_head(&loop->signals, &handler->node);
+	sigaddset(&loop->signal_set, signo);
+	if (loop->signalfd < 0 ? !open_signalfd(loop) : signalfd(loop->signalfd, &loop->signal_set, 0) < 0)
+		fail("could not watch a signal");
+	if (!hold_signal(loop, signo))
+		fail("could not hold a signal");
 }
 
 void
@@ -461,6 +516,8 @@ loop_new(void)
 		return NULL;
 	}
 	slist_init(&loop->signals);
+	sigemptyset(&loop->signal_set);
+	loop->signalfd = -1;
 	dlist_init(&loop->turn_fns);
 	dlist_init(&loop->ios);
 	initStringInfo(&loop->garbage);
@@ -472,18 +529,21 @@ loop_new(void)
 	return loop;
 }
 
+static void
+free_signals(Loop *loop)
+{
+	while (!slist_is_empty(&loop->signals))
+		pfree(slist_container(SignalFn, node, slist_pop_head_node(&loop->signals)));
+	if (loop->signalfd < 0)
+		return;
+	event_del(&loop->signal_event);
+	close(loop->signalfd);
+}
+
 void
 loop_free(Loop *loop)
 {
-	slist_mutable_iter iter;
-
-	slist_foreach_modify(iter, &loop->signals)
-	{
-		SignalFn   *handler = slist_container(SignalFn, node, iter.cur);
-
-		event_del(&handler->event);
-		pfree(handler);
-	}
+	free_signals(loop);
 	free_garbage(loop);
 	event_del(&loop->timer_event);
 	close(loop->timerfd);

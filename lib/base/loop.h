@@ -62,7 +62,11 @@ extern void loop_timer_stop(LoopTimer *timer);
 extern bool loop_timer_active(const LoopTimer *timer);
 extern void loop_timer_free(LoopTimer *timer);
 
-/* Calls fn in the loop, not in the signal handler, whenever signo arrives. */
+/*
+ * Calls fn in the loop after signo has arrived, however often it did.  The calling
+ * thread blocks signo from now on, also after loop_free(); other threads must
+ * block it too.
+ */
 extern void loop_on_signal(Loop *loop, int signo, LoopFn fn, void *arg);
 
 /*

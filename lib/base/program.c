@@ -106,17 +106,6 @@ program_gets_orphans(void)
 }
 
 void
-program_hold_stops(void)
-{
-	sigset_t	stops;
-
-	sigemptyset(&stops);
-	sigaddset(&stops, SIGTERM);
-	sigaddset(&stops, SIGINT);
-	sigprocmask(SIG_BLOCK, &stops, NULL);
-}
-
-void
 program_exit(int status)
 {
 	(void) fflush(stdout);

@@ -61,12 +61,6 @@ extern void program_prepare(void);
 extern bool program_gets_orphans(void);
 
 /*
- * Lets SIGTERM and SIGINT wait for ever: they would end a process by signal that is
- * about to end in order, and no longer handles them.
- */
-extern void program_hold_stops(void);
-
-/*
  * Ends the process at once, after it wrote what stdout and stderr hold.  Use it where
  * threads may run, ours that nobody waits for or those of libraries: exit() would free
  * under them what they use.

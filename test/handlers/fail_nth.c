@@ -35,6 +35,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -53,7 +54,7 @@ extern void *MHD_create_response_from_buffer_with_free_callback_cls(size_t size,
 	X(epoll_ctl) X(epoll_wait) X(eventfd) X(execve) X(fcntl) X(fopen) X(fork) X(fstat) X(getaddrinfo) X(getpeername) \
 	X(getrandom) X(getsockname) X(getsockopt) X(kill) X(listen) X(lseek) X(malloc) X(memfd_create) X(open) X(pipe2) \
 	X(poll) X(prctl) X(pthread_create) X(read) X(readlink) X(realloc) X(recv) X(send) X(sendto) X(setrlimit) X(setsid) \
-	X(setsockopt) X(shutdown) X(socket) X(stat) X(syscall) X(timerfd_create) X(timerfd_settime) X(unlink) X(vfork) \
+	X(setsockopt) X(shutdown) X(signalfd) X(socket) X(stat) X(syscall) X(timerfd_create) X(timerfd_settime) X(unlink) X(vfork) \
 	X(waitid) X(waitpid) X(write)
 
 enum
@@ -211,6 +212,7 @@ CALL_3(ssize_t, readlink, const char *, char *, size_t)
 CALL_2(int, setrlimit, __rlimit_resource_t, const struct rlimit *)
 CALL_5(int, setsockopt, int, int, int, const void *, socklen_t)
 CALL_2(int, shutdown, int, int)
+CALL_3(int, signalfd, int, const sigset_t *, int)
 CALL_3(int, socket, int, int, int)
 CALL_2(int, stat, const char *, struct stat *)
 CALL_2(int, timerfd_create, clockid_t, int)
@@ -218,6 +220,7 @@ CALL_4(int, timerfd_settime, int, int, const struct itimerspec *, struct itimers
 CALL_1(int, unlink, const char *)
 CALL_4(int, waitid, idtype_t, id_t, siginfo_t *, int)
 CALL_3(pid_t, waitpid, pid_t, int *, int)
+CALL_3(ssize_t, write, int, const void *, size_t)
 
 void *
 MHD_create_response_from_buffer_with_free_callback_cls(size_t size, void *bytes, SentFn sent, void *arg)
@@ -251,13 +254,6 @@ ssize_t
 sendto(int fd, const void *bytes, size_t len, int flags, const struct sockaddr *address, socklen_t size)
 {
 	return fails(CALL_sendto) ? -1 : REAL(sendto)(fd, bytes, len, flags, address, size);
-}
-
-/* One byte is libevent's own word of a signal, from a handler: nothing could replace it. */
-ssize_t
-write(int fd, const void *bytes, size_t len)
-{
-	return len > 1 && fails(CALL_write) ? -1 : REAL(write)(fd, bytes, len);
 }
 
 /* After such an error a socket is dead in both directions. */

@@ -35,7 +35,8 @@ my %ends = (
 	realloc => 'a program without memory ends',
 	epoll_create1 => 'there is no loop without it',
 	timerfd_create => 'there is no loop without it',
-	read => 'libevent cannot read what its handler of signals wrote',
+	read => 'the configuration cannot be read at the start',
+	signalfd => 'no signal would come',
 	setrlimit => 'a secret may come into a core file',
 	prctl => 'orphans would be left to others');
 

@@ -39,7 +39,8 @@ my %ends = (
 	fstat => 'a file of the configuration cannot be read at the start',
 	listen => 'it cannot listen',
 	open => 'a file of the configuration cannot be read at the start',
-	read => 'a file of the configuration cannot be read at the start, or libevent what its handler of signals wrote');
+	read => 'a file of the configuration cannot be read at the start',
+	signalfd => 'no signal would come');
 
 TwTasks::Seed::sow();
 my $node = TwTasks::Cluster->create('main');

@@ -61,6 +61,7 @@ my @calls = (
 	[ setsid => EPERM ],
 	[ setsockopt => ENOMEM ],
 	[ shutdown => ENOTCONN ],
+	[ signalfd => EMFILE, ENFILE, ENOMEM ],
 	[ socket => EMFILE, ENFILE, ENOBUFS ],
 	[ stat => EIO, ENOMEM ],
 	[ syscall => ENOSYS, EMFILE ],
@@ -209,7 +210,7 @@ sub fault_of_end
 	return '' if $status == 0;
 	return stack($program->{name}) =~ /getpwuid_r/ ? '' : 'signal ' . ($status & 127) if $status & 127;
 	return "ended by itself with status $status" if !$ends->{ $program->{case}{call} };
-	return $program->log(0) =~ /FATAL|out of memory|evsig_cb/ ? '' : "ended by itself with status $status, and does not say why";
+	return $program->log(0) =~ /FATAL|out of memory/ ? '' : "ended by itself with status $status, and does not say why";
 }
 
 # Waits until a program has no more descriptors than is usual; returns the others.

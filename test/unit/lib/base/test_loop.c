@@ -285,6 +285,20 @@ test_signal(void **state)
 	assert_string_equal(trace.data, "h");
 }
 
+/* More than a socket or a pipe could hold, were each of them written down. */
+static void
+test_signal_after_many(void **state)
+{
+	loop_on_signal(loop, SIGHUP, end_loop, NULL);
+	loop_on_signal(loop, SIGUSR1, note, "u");
+	for (int i = 0; i < 70000; i++)
+		raise(SIGHUP);
+	raise(SIGUSR1);
+	run_for(0);
+	run_for(0);
+	assert_string_equal(trace.data, "u");
+}
+
 /* ---- the end of the turn ---- */
 
 static int	wishes;
@@ -416,6 +430,7 @@ main(void)
 		TEST(test_number_is_used_again),
 		TEST(test_io_frees_itself),
 		TEST(test_signal),
+		TEST(test_signal_after_many),
 		TEST(test_turns),
 		TEST(test_turn_functions_change),
 		TEST(test_wish_in_callback),
