@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""torture_producer.py RECORD CONNSTR NAME SEED BATCH -- adds tasks in random transactions
-until it is told to end, and keeps a record of its own.
+"""torture_producer.py RECORD CONNSTR NAME SEED BATCH -- adds tasks and ordered events, and starts
+identifiers of kinds, in random transactions until it is told to end, and keeps a record of its own.
 
 Each line of RECORD begins with the name of a transaction.  Before the transaction begins,
-"add ID" and "drop ID" say what is to stay and what the transaction takes back itself.
+"add ID", "event OBJECT TEXT" and "start IDENTIFIER" say what is to stay, and "drop", "noevent" and
+"nostart" what the transaction takes back itself.
 Afterwards a line says what the server answered: committed, refused or unknown.  It speaks
 through psql, which it starts again when the server has ended it, or was silent for long.
 """
@@ -27,6 +28,10 @@ PAUSE = 0.06
 # Seconds without an answer after which a transaction is given up.
 PATIENCE = 12
 FOLLOWED = ("WORK_ONCE", "WORK_AGAIN", "SQL")
+# An object whose head may not start again may stand still, so there are new ones all the time.
+TRANSACTIONS_PER_OBJECT = 30
+# Words of RECORD for what is to stay and for what is taken back.
+WORDS = {"add": "drop", "event": "noevent", "start": "nostart"}
 
 # Statements with the places of up to three lists of tasks, the lists that stay if it is
 # committed, and its end.
@@ -77,18 +82,37 @@ def adds(ids, in_function):
     return f"{begin} count(twtasks.add_task(t, data => d, task_id => i{later})) FROM {rows};"
 
 
+def others(gid, number, begin):
+    """Statements that add an event and start an identifier, or not, and what RECORD says of them."""
+    name, statements, words = f"{gid}-{number}", "", []
+    if chance.random() < 0.5:
+        once = f"once:{int(gid.split('-')[1]) // TRANSACTIONS_PER_OBJECT}-{chance.randrange(2)}"
+        target = once if chance.random() < 0.3 else f"again:{chance.randrange(8)}"
+        statements += f" {begin} twtasks.add_event('{target.split(':')[0]}', '{target}', '\"{name}\"');"
+        words.append(("event", f"{target} {name}"))
+    if chance.random() < 0.25:
+        kind = chance.choice(["idem", "box"])
+        statements += f" {begin} twtasks.start('{kind}', '{{\"n\": \"{name}\"}}');"
+        words.append(("start", f"{kind}-{name}"))
+    return statements, words
+
+
 def transaction(gid):
-    """Its statements, the ids that are to stay, those that are not, and how it ends."""
+    """Its statements, what RECORD says of them, and how it ends."""
     template, stays, end = chance.choice(KINDS)
     lists = [[uuid.UUID(int=chance.getrandbits(128), version=4) for _ in range(chance.randint(1, batch))] for _ in "012"]
     ending = ENDS[end].format(gid=gid)
     text = f"BEGIN ISOLATION LEVEL {chance.choice(LEVELS)}; {template} {ending}"
-    used = [number for number in range(3) if f"<{number}>" in template]
-    for number in used:
-        text = text.replace(f"<{number}>", adds(lists[number], "DO $$" in template and number == 1))
-    kept = [one for number in used if str(number) in stays for one in lists[number]]
-    dropped = [one for number in used if str(number) not in stays for one in lists[number]]
-    return text, kept, dropped, end
+    lines = []
+    for number in range(3):
+        if f"<{number}>" not in template:
+            continue
+        in_function = "DO $$" in template and number == 1
+        statements, more = others(gid, number, "PERFORM" if in_function else "SELECT")
+        text = text.replace(f"<{number}>", adds(lists[number], in_function) + statements)
+        words = [("add", one) for one in lists[number]] + more
+        lines += [f"{gid} {what if str(number) in stays else WORDS[what]} {rest}" for what, rest in words]
+    return text, lines, end
 
 
 def open_session():
@@ -132,9 +156,9 @@ session, count = None, 0
 while not told:
     count += 1
     tx = f"{name}-{count}"
-    statements, kept, dropped, end = transaction(tx)
+    statements, lines, end = transaction(tx)
     session = session or open_session()
-    note([f"{tx} add {one}" for one in kept] + [f"{tx} drop {one}" for one in dropped])
+    note(lines)
     said = run(session, statements)
     note([f"{tx} {fate(said, end)}"])
     if said != "ended":

@@ -1,5 +1,5 @@
-# 130_torture.pl -- no task is lost and none runs twice under faults, by the verdict of
-# witnesses that do not know of each other.
+# 130_torture.pl -- no task is lost and none runs twice under faults, ordered events stay in order,
+# and kinds keep their promises, by the verdict of witnesses that do not know of each other.
 #
 # TWT_TORTURE_SECONDS says how long all faults come at random, and TWT_TORTURE_BATCH how
 # many tasks a third of a transaction has at most: scripts/torture.  TWT_TORTURE_STANDBY 0 or 1
@@ -28,6 +28,8 @@ my $has_standby = $seconds && ($ENV{TWT_TORTURE_STANDBY} // rand() < 0.5);
 my @only = split ' ', $ENV{TWT_TORTURE_FAULTS} // '';
 my $torture = TwTasks::Torture->create(producers => 2, batch => $ENV{TWT_TORTURE_BATCH} || 5, standby => $has_standby, full => $seconds);
 my $nemesis = $torture->nemesis;
+
+push @short, 'set_clock' if $nemesis->with_clock;
 
 # Each in random order, and each while tasks run.
 sub play_short
@@ -64,12 +66,12 @@ my $verdict = $torture->verdict;
 my %count = $verdict->counts;
 
 is(join("\n", $verdict->report(20)), '', 'the witnesses agree, and nobody broke a promise');
-cmp_ok($count{$_}, '>', 0, "there were $_") foreach qw(acknowledged refused starts followers effects);
+cmp_ok($count{$_}, '>', 0, "there were $_") foreach qw(acknowledged refused starts followers effects events identifiers);
 $torture->sound_ok;
 $torture->stop;
 diag(sprintf "%s, seed %s, %d s: %d tasks, of them %d acknowledged, %d recovered and %d followers; %d starts; %d of unknown "
-	  . "outcome; %d faults: %s; %d times no space on a full disk.\n%d lost, %d double, %d other violations",
-	strftime('%Y-%m-%d', gmtime), TwTasks::Seed::seed(), $seconds, @count{qw(tasks acknowledged recovered followers starts unsure)},
+	  . "outcome; %d events in order, sent again %d times; %d identifiers of kinds, %d of them uncertain; %d faults: %s; %d times no space on a full disk.\n%d lost, %d double, %d other violations",
+	strftime('%Y-%m-%d', gmtime), TwTasks::Seed::seed(), $seconds, @count{qw(tasks acknowledged recovered followers starts unsure events resends identifiers uncertain)},
 	$nemesis->struck, $nemesis->summary, $torture->no_space, @count{qw(lost double others)})
   if $seconds;
 done_testing();

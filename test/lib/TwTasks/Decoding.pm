@@ -75,7 +75,7 @@ sub ask
 sub drain_once
 {
 	my ($self) = @_;
-	my $relations = "twtasks\\.(task|finished_task[a-z_0-9]*)|$self->{effects}";
+	my $relations = "twtasks\\.(task|finished_task[a-z_0-9]*|event|outcome)|$self->{effects}";
 	my $answer = $self->ask(
 		"SELECT lsn, xid, translate(data, E'\\n\\r', '  ')
 		FROM pg_logical_slot_peek_changes('witness', NULL, @{[CHANGES_AT_ONCE]}, 'include-xids', '1')
@@ -94,7 +94,7 @@ sub drain_once
 			$text .= join '', "begin $xid\n", @transaction, "commit $xid $lsn\n" if @transaction;
 			$last = $lsn;
 		}
-		else { push @transaction, $self->compact($data) . "\n" }
+		else { push @transaction, map { "$_\n" } $self->compact($data) }
 	}
 	return 0 if !close $answer || !defined $last;
 	PostgreSQL::Test::Utils::append_to_file($self->{path}, $text);
@@ -111,7 +111,17 @@ sub column
 	return $data =~ / $name\[[^\]]+\]:'?([^' ]+)/ ? $1 : '-';
 }
 
-# A change as a line for TwTasks::Witnesses.
+# A change of the queue of events, or of an identifier of a kind.
+sub compact_other
+{
+	my ($table, $action, $data) = @_;
+	my ($identifier, $decision) = map { column($data, $_) } qw(identifier decision);
+
+	return $action eq 'INSERT' && $data =~ / event\[jsonb\]:'"([^"]+)"'/ ? "queued $1" : () if $table eq 'twtasks.event';
+	return $action ne 'UPDATE' || $decision eq 'null' ? () : "decided $identifier $decision";
+}
+
+# A change as a line for TwTasks::Witnesses, if they want it.
 sub compact
 {
 	my ($self, $data) = @_;
@@ -119,6 +129,7 @@ sub compact
 	my ($id, $version, $status) = map { column($data, $_) } qw(id version status);
 
 	return "effect $id" if $table eq $self->{effects};
+	return compact_other($table, $action, $data) if $table =~ /\.(?:event|outcome)$/;
 	return "end $id $version $status" if $table ne 'twtasks.task' && $action eq 'INSERT';
 	die "the history was changed: $data\n" if $table ne 'twtasks.task';
 	return "leave $id" if $action eq 'DELETE';

@@ -150,6 +150,15 @@ sub ensure
 }
 
 
+# The sidecars whose clocks can be set.
+sub with_clock
+{
+	my ($self) = @_;
+
+	return grep { $_->{clock} } @{ $self->{sidecars} };
+}
+
+my @tables = qw(twtasks.task twtasks.event twtasks.event_object twtasks.outcome twtasks.attempt);
 my $ours = "application_name LIKE 'twtasksd%'";
 
 my %faults = (
@@ -223,6 +232,12 @@ my %faults = (
 		my @panics = PostgreSQL::Test::Utils::slurp_file($node->logfile, $before) =~ /PANIC:/g;
 		$self->note_crash($time) foreach @panics;
 	},
+	set_clock => sub {
+		my ($self) = @_;
+		my ($sidecar) = $self->with_clock;
+
+		$sidecar->{clock}->put(one_of(60, 3600, 86400) * (rand(2) - 1));
+	},
 	black_hole => sub { $_[0]->freeze(20, $_[0]->proxy->{pid}) },
 	no_connections => sub {
 		my ($self) = @_;
@@ -237,7 +252,7 @@ my %faults = (
 		my ($self) = @_;
 		my $session = $self->{node}->session;
 
-		$session->try('SET lock_timeout = 3000; BEGIN; LOCK TABLE twtasks.task IN '
+		$session->try('SET lock_timeout = 3000; BEGIN; LOCK TABLE ' . one_of($tables[0], @tables) . ' IN '
 			  . one_of('SHARE', 'SHARE ROW EXCLUSIVE', 'ACCESS EXCLUSIVE') . ' MODE');
 		watch_for(rand 3);
 		$session->close;
@@ -246,8 +261,8 @@ my %faults = (
 	drop_column => sub { $_[0]->change('ALTER TABLE twtasks.task DROP COLUMN IF EXISTS note') },
 	add_index => sub { $_[0]->change('CREATE INDEX CONCURRENTLY IF NOT EXISTS own ON twtasks.task (created)') },
 	drop_index => sub { $_[0]->change('DROP INDEX CONCURRENTLY IF EXISTS twtasks.own') },
-	reindex => sub { $_[0]->change('REINDEX TABLE CONCURRENTLY twtasks.task') },
-	rewrite => sub { $_[0]->change('VACUUM (FULL) twtasks.task') },
+	reindex => sub { $_[0]->change('REINDEX TABLE CONCURRENTLY ' . one_of($tables[0], @tables)) },
+	rewrite => sub { $_[0]->change('VACUUM (FULL) ' . one_of($tables[0], @tables)) },
 	checkpoint => sub { $_[0]->change('CHECKPOINT') });
 
 # The next call of a kind that passes the proxy is cut, or falls silent.
@@ -313,7 +328,7 @@ sub names
 {
 	my ($self) = @_;
 
-	return sort grep({ $_ ne 'full_disk' || $self->{node}->disk } keys %faults), $self->{pair} ? keys %faults_of_pairs : ();
+	return sort grep({ ($_ ne 'full_disk' || $self->{node}->disk) && ($_ ne 'set_clock' || $self->with_clock) } keys %faults), $self->{pair} ? keys %faults_of_pairs : ();
 }
 
 # Crashes and waits of the whole server are rarer than the rest.

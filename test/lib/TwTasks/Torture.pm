@@ -8,9 +8,12 @@ use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TwTasks::Clock;
 use TwTasks::Cluster;
 use TwTasks::Decoding;
 use TwTasks::Disk;
+use TwTasks::EventWitness;
+use TwTasks::KindWitness;
 use TwTasks::Ledger;
 use TwTasks::Nemesis;
 use TwTasks::Pair;
@@ -49,6 +52,7 @@ sub create
 	}, $class;
 
 	PostgreSQL::Test::Utils::append_to_file($self->path('ledger'), '');
+	$node->add_extensions(qw(events kinds));
 	$node->safe_psql('postgres', <<'SQL');
 		CREATE EXTENSION amcheck;
 		GRANT twtasks_producer TO sidecar;
@@ -71,6 +75,12 @@ sub create
 		END $$;
 		GRANT USAGE ON SCHEMA app TO sidecar;
 		GRANT INSERT ON app.effect TO sidecar;
+		CREATE FUNCTION app.unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb
+		LANGUAGE sql SET search_path = pg_catalog, pg_temp
+		AS $$ SELECT jsonb_build_object('decision', 'uncertain', 'started', started) $$;
+		SELECT twtasks.configure_stream('again', 'HEAD_AGAIN', batch => 3), twtasks.configure_stream('once', 'HEAD_ONCE', batch => 3),
+			twtasks.configure_kind('idem', 'idempotent', 'KIND_IDEM', 'idem-{/n}', delay => '100ms'),
+			twtasks.configure_kind('box', 'black_boxed', 'KIND_BOX', 'box-{/n}', delay => '100ms', on_uncertain => 'app.unsure');
 SQL
 	$self->{decoding} = TwTasks::Decoding->start($node, $self->path('decoded'), 'app.effect');
 	$self->{proxies} = { map { $_->name => TwTasks::Proxy->start($_) } @{ $self->{nodes} } };
@@ -108,7 +118,7 @@ sub connstr
 	return 'host=' . join(',', @hosts) . ' port=' . join(',', map { $_->port } @nodes) . ' dbname=postgres target_session_attrs=read-write';
 }
 
-# The last sidecar connects by the proxy.
+# The last sidecar connects by the proxy, and has a clock of its own where there is a library for it.
 sub sidecar
 {
 	my ($self, $name) = @_;
@@ -117,19 +127,25 @@ sub sidecar
 	my %again = (stuck => 'retry', timeout => '20s', retry => { delay => '100ms', max_tries => 10000 });
 	my @worker = (worker => [ TwTasks::Ledger::handler('torture_worker.py'), @ledger ], concurrency => 32);
 	my @command = (command => [ TwTasks::Ledger::handler('torture_run.sh'), @ledger ], concurrency => 4);
-	my $connstr = $self->connstr($name eq (SIDECARS)[-1]);
-
-	return TwTasks::Sidecar->start(
+	my $is_last = $name eq (SIDECARS)[-1];
+	my $connstr = $self->connstr($is_last);
+	my $clock = $is_last && TwTasks::Clock::library() ? TwTasks::Clock->new : undef;
+	my $sidecar = TwTasks::Sidecar->start(
 		$self->{node}, $name,
+		$clock ? (env => { $clock->environment }) : (),
 		postgres => "$connstr user=sidecar",
 		lease => '5s',
 		handlers => [
-			{ types => ['WORK_ONCE'],  @worker,  %once },
-			{ types => ['WORK_AGAIN'], @worker,  %again },
+			{ types => [qw(WORK_ONCE HEAD_ONCE)], @worker, %once },
+			{ types => [qw(WORK_AGAIN HEAD_AGAIN)], @worker, %again },
+			{ types => [qw(KIND_IDEM KIND_BOX)], @worker, timeout => '20s' },
 			{ types => ['RUN_ONCE'],   @command, %once },
 			{ types => ['RUN_AGAIN'],  @command, %again },
 			{ types => ['SQL'], sql => 'app.effect', processes => 2, timeout => '5s', grace => '1s', retry => $again{retry} }
 		]);
+
+	$sidecar->{clock} = $clock;
+	return $sidecar;
 }
 
 # The first producer connects by the proxy.
@@ -230,6 +246,18 @@ sub end_producers
 	return;
 }
 
+# How much is still to come; undef while nobody can say.
+sub unsettled
+{
+	my ($self) = @_;
+
+	return $self->{node}->value_or_undef(<<'SQL');
+		SELECT (SELECT count(*) FROM twtasks.task WHERE status <> 'ERROR')
+			+ (SELECT count(*) FROM twtasks.outcome WHERE decided IS NULL)
+			+ (SELECT count(*) FROM twtasks.event_objects WHERE queued > 0 AND status IS DISTINCT FROM 'ERROR')
+SQL
+}
+
 # Lets producers end, and all that was added.
 sub settle
 {
@@ -238,7 +266,15 @@ sub settle
 	$self->{nemesis}->end;
 	$self->end_producers;
 	$self->decide_prepared;
-	return wait_ok(sub { ($self->live // '') eq '0' }, 'every task ends', 600);
+	return wait_ok(sub { ($self->unsettled // '') eq '0' }, 'every task ends, every event is sent, every identifier is decided', 600);
+}
+
+# The tables as a witness.
+sub save_rows
+{
+	my ($self, $witness, $query) = @_;
+
+	return $self->{node}->safe_psql('postgres', "COPY ($query) TO '" . $self->path($witness) . q{' (DELIMITER ' ')});
 }
 
 # The witnesses, with all that they have to say.
@@ -250,13 +286,20 @@ sub verdict
 		WORK_AGAIN => 'again',
 		RUN_ONCE => 'once',
 		RUN_AGAIN => 'again',
-		SQL => 'sql');
+		SQL => 'sql',
+		HEAD_ONCE => 'head_once',
+		HEAD_AGAIN => 'head',
+		KIND_IDEM => 'step',
+		KIND_BOX => 'step');
 
+	$witnesses->add_judge(TwTasks::EventWitness->new($witnesses), qw(events resends));
+	$witnesses->add_judge(TwTasks::KindWitness->new($witnesses), qw(identifiers uncertain));
 	$self->{decoding}->finish;
-	$self->{node}->safe_psql('postgres', 'COPY (SELECT id, version, status FROM twtasks.tasks) TO '
-		  . "'" . $self->path('rows') . q{' (DELIMITER ' ')});
+	$self->save_rows(rows => 'SELECT id, version, status FROM twtasks.tasks');
+	$self->save_rows(ends => q{SELECT 'still', object, head::text FROM twtasks.event_objects WHERE status IS NOT NULL
+		UNION ALL SELECT 'outcome', identifier, coalesce(decision, '-') FROM twtasks.outcome});
 	$witnesses->read_file(clients => $_) foreach glob $self->path('clients-*');
-	$witnesses->read_file($_ => $self->path($_)) foreach qw(ledger crashes decoded rows);
+	$witnesses->read_file($_ => $self->path($_)) foreach qw(ledger crashes decoded rows ends);
 	$witnesses->judge;
 	return $witnesses;
 }
@@ -276,6 +319,8 @@ sub sound_ok
 
 	is($self->{nemesis}->fallen, 0, 'no sidecar has ended by itself');
 	is(join("\n", @crashes), '', 'no process of the server has crashed by itself');
+	is($self->{node}->value('SELECT string_agg(b, \'; \') FROM (SELECT b::text FROM twtasks.broken_event_objects b
+		UNION ALL SELECT b::text FROM twtasks.broken_outcomes b) v(b)'), '', 'no object and no identifier breaks an invariant');
 	return $self->{node}->undamaged_ok;
 }
 

@@ -34,6 +34,11 @@
 #	again	may start again in a later version.  A crash of the server may lose a
 #			grab that was not flushed, so the same version may start once more after it
 #	sql		has its effect in the transaction that ends it, and nothing in the ledger
+#	head, head_once		as "again" and "once": head tasks of events, which the product adds
+#	step	as "once", but may end FAILED, since its kind goes on: the product adds it
+#
+# Other lines are for judges beside this one (TwTasks::EventWitness, TwTasks::KindWitness), and so
+# is the witness "ends", which has what events and kinds left in the end.
 #
 # A promoted server may lack what nobody was told of.
 #
@@ -63,6 +68,9 @@ my %next = (
 	ERROR => qr/^(?:WAITING|ERROR|HELD|DONE|FAILED)$/,
 	HELD => qr/^(?:WAITING|ERROR|HELD|DONE|CANCELLED)$/);
 
+# The contracts of tasks that the product adds, by the one that they are like.
+my %like = (head => 'again', head_once => 'once', step => 'once');
+
 # "types" has the contract of each type.
 sub new
 {
@@ -81,8 +89,19 @@ sub new
 		gone => {},
 		position => 0,
 		faults => [],
-		count => { map { $_ => 0 } qw(acknowledged refused recovered vanished starts followers effects unsure) }
+		count => { map { $_ => 0 } qw(acknowledged refused recovered vanished starts followers effects unsure) },
+		beside => []
 	}, $class;
+}
+
+# A judge that takes the same lines, and has its say when the tasks are judged.
+sub add_judge
+{
+	my ($self, $judge, @counts) = @_;
+
+	$self->{count}{$_} = 0 foreach @counts;
+	push @{ $self->{beside} }, $judge;
+	return;
 }
 
 # ---- faults ----
@@ -139,6 +158,7 @@ sub take_ledger
 	my ($self, $line) = @_;
 	my ($what, $id, $version, $more, $time) = split / /, $line;
 
+	return if $what !~ /^(?:start|end)$/;
 	$self->{ledger}{$id} .= " $what $version" . ($what eq 'end' ? " $more" : '');
 	if ($what eq 'start')
 	{
@@ -169,6 +189,7 @@ sub take_client
 	my ($self, $line) = @_;
 	my ($tx, $what, $id) = split / /, $line;
 
+	return if $what =~ /event$|start$/;
 	if (defined $id)
 	{
 		$self->{wanted}{$id} = [ $tx, $what ];
@@ -244,6 +265,7 @@ sub add
 	return $self->fault(double => $id, 'was added twice') if $self->{tasks}{$id};
 	$self->{tasks}{$id} = [ $type, $status, $version, $follow, $after, " $version $status", '' ];
 	return $transaction->{followed}{$after}++ if $after ne '-';
+	return if $self->is_ours($type);
 	my $wanted = $self->{wanted}{$id} or return $self->fault(ghost => $id, 'was added, and nobody had asked for it');
 	my $client = $self->{clients}{ $wanted->[0] };
 
@@ -276,7 +298,25 @@ sub contract
 {
 	my ($self, $task) = @_;
 
-	return $self->{types}{ $task->[TYPE] } // die "type $task->[TYPE] has no contract\n";
+	my $contract = $self->{types}{ $task->[TYPE] } // die "type $task->[TYPE] has no contract\n";
+
+	return $like{$contract} // $contract;
+}
+
+# Whether the product adds tasks of this type.
+sub is_ours
+{
+	my ($self, $type) = @_;
+
+	return defined $like{ $self->{types}{$type} // '' };
+}
+
+# The status of a task, as the database told it last.
+sub status_of
+{
+	my ($self, $id) = @_;
+
+	return $self->{tasks}{$id} && $self->{tasks}{$id}[STATUS];
 }
 
 # A handler has said that it did the version from which the task is done.
@@ -346,7 +386,7 @@ sub have
 	my ($was, $old) = @$task[ STATUS, VERSION ];
 
 	return $self->fault(double => $id, 'has two rows in the promoted server') if $switch->{seen}{$id}++;
-	$self->fault(ghost => $id, 'was added, and nobody had asked for it') if $after eq '-' && !$self->{wanted}{$id};
+	$self->fault(ghost => $id, 'was added, and nobody had asked for it') if $after eq '-' && !$self->{wanted}{$id} && !$self->is_ours($type);
 	$switch->{followed}{$after}++ if $after ne '-';
 	$switch->{effects}{$id} = $effects;
 	@$task[ STATUS, VERSION ] = ($status, $version);
@@ -394,22 +434,38 @@ sub take_row
 
 # ---- the verdict ----
 
+my %takes = (
+	decoded => 'take_decoded',
+	ledger => 'take_ledger',
+	clients => 'take_client',
+	crashes => 'take_crash',
+	rows => 'take_row',
+	ends => 'take_end');
+
+# A line of a witness, for each judge who takes them.
+sub take
+{
+	my ($self, $witness, $line) = @_;
+
+	foreach my $judge ($self, @{ $self->{beside} })
+	{
+		my $take = $judge->can($takes{$witness}) or next;
+
+		$judge->$take($line);
+	}
+	return;
+}
+
 # Takes the lines of a witness from a file.
 sub read_file
 {
 	my ($self, $witness, $path) = @_;
-	my %takes = (
-		decoded => \&take_decoded,
-		ledger => \&take_ledger,
-		clients => \&take_client,
-		crashes => \&take_crash,
-		rows => \&take_row);
 
 	open my $file, '<', $path or die "could not open \"$path\": $!";
 	while (my $line = <$file>)
 	{
 		chomp $line;
-		$takes{$witness}->($self, $line);
+		$self->take($witness, $line);
 	}
 	close $file;
 	return;
@@ -426,7 +482,26 @@ sub judge
 	$self->judge_task($_) foreach sort keys %{ $self->{tasks} };
 	$self->fault(ghost => $_, 'has a row, and was never added')
 	  foreach grep { !$self->{tasks}{$_} } sort keys %{ $self->{rows} };
+	$_->judge foreach @{ $self->{beside} };
 	return;
+}
+
+# The answer that the client had to its transaction.
+sub told
+{
+	my ($self, $tx) = @_;
+
+	return $self->{clients}{$tx}{told} // 'unknown';
+}
+
+# "committed" or "refused": where the client does not know, its tasks tell.
+sub fate
+{
+	my ($self, $tx) = @_;
+	my $told = $self->told($tx);
+
+	return $told if $told ne 'unknown';
+	return (grep { $self->{tasks}{$_} } @{ $self->{clients}{$tx}{add} // [] }) ? 'committed' : 'refused';
 }
 
 # Nobody but the server knows what became of a transaction whose answer was lost: all of
@@ -435,7 +510,7 @@ sub judge_client
 {
 	my ($self, $tx) = @_;
 	my $client = $self->{clients}{$tx};
-	my $told = $client->{told} // 'unknown';
+	my $told = $self->told($tx);
 	my @all = @{ $client->{add} // [] };
 	my @there = grep { $self->{tasks}{$_} } @all;
 	my %missing = map { $_ => 1 } @all;
@@ -513,8 +588,8 @@ sub judge_task
 
 	return $self->fault(lost => $id, "has no row, and should be $is") if !$row;
 	$self->fault(broken => $id, "is $row in the table, and not $is") if $row ne $is;
-	return if $task->[STATUS] eq 'DONE';
-	return $self->{count}{unsure}++ if $task->[STATUS] eq 'ERROR' && $self->contract($task) eq 'once';
+	return if $task->[STATUS] eq 'DONE' || ($task->[STATUS] eq 'FAILED' && $self->{types}{ $task->[TYPE] } eq 'step');
+	return $self->{count}{unsure}++ if $task->[STATUS] eq 'ERROR' && $self->{types}{ $task->[TYPE] } =~ /once$/;
 	$self->fault(lost => $id, "is $is in the end");
 	return;
 }
