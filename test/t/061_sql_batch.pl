@@ -117,7 +117,7 @@ my @alone = add('PAY', ('alone') x BATCH);
 my $from = $sidecar->log_position;
 open_gate();
 is(ends_of(@alone), 'DONE 1 paid', 'tasks that fail together are done alone, in their first try');
-like($sidecar->log($from), qr/WARN .*handler function app\.pay\(twtasks\.task_input\[\]\) failed for \d+ tasks together, and for none of them alone: more than one row/,
+ok($sidecar->wait_for_log(qr/WARN .*handler function app\.pay\(twtasks\.task_input\[\]\) failed for \d+ tasks together, and for none of them alone: more than one row/, undef, $from),
 	'... and the log tells of it');
 
 # ---- tasks that fail ----
