@@ -42,7 +42,6 @@ $sidecar->stop;
 # An event whose id the server forgets in a crash comes again as another one.  Nobody
 # else flushes meanwhile.
 my $session = $node->session;
-my $writer = $node->value("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
 
 $node->value(q(SELECT twtasks.add_event('works', 'o', '1')));
 $node->value(q(SELECT twtasks_internal.start_events()));
@@ -52,8 +51,8 @@ $session->query('BEGIN');
 $session->query('SELECT twtasks.cancel_task(id, version) FROM twtasks.tasks WHERE type = \'WORKS\' AND status = \'SUBMITTED\'');
 is($session->query('SELECT count(*) FROM twtasks.tasks WHERE type = \'WORKS\' AND status = \'SUBMITTED\''), 1, 'the end of a head gives the next one');
 my $written = $session->query('SELECT pg_current_wal_insert_lsn()');
+my $writer = $node->freeze_backend("backend_type = 'walwriter'");
 
-kill STOP => $writer;
 $session->query('COMMIT');
 is($session->query("SELECT pg_current_wal_flush_lsn() >= '$written'"), 't', 'the end of a head waits for the disk, whatever its caller prefers');
 kill CONT => $writer;
