@@ -15,12 +15,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
-PATIENCE = 60
+PATIENCE = 180
 SHOWN = 64 * 1024
 NOT_YET = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._UNKNOWN_TOPIC,
 )
 
 
@@ -101,6 +103,7 @@ def produce(topic, messages, end=None):
     }
     if end:
         settings["transactional.id"] = "test"
+        settings["transaction.timeout.ms"] = PATIENCE * 1000
     producer = Producer(settings)
     if end:
         producer.init_transactions(PATIENCE)

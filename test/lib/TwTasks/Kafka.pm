@@ -17,7 +17,8 @@ use Test::More;
 use TwTasks::Ledger;
 use TwTasks::Wait;
 
-# Sessions and elections are short, so that a killed broker is back in seconds.
+# Sessions and elections are short, so that a killed broker is back in seconds.  A broker
+# that stood still for longer than a session leads nothing for a moment.
 my %settings = (
 	'process.roles' => 'broker,controller',
 	'controller.listener.names' => 'CONTROLLER',
@@ -28,7 +29,7 @@ my %settings = (
 	'transaction.state.log.num.partitions' => 1,
 	'transaction.state.log.min.isr' => 1,
 	'group.initial.rebalance.delay.ms' => 0,
-	'broker.session.timeout.ms' => 1000,
+	'broker.session.timeout.ms' => 4000,
 	'broker.heartbeat.interval.ms' => 200,
 	'controller.quorum.election.timeout.ms' => 300,
 	'controller.quorum.election.backoff.max.ms' => 300,
