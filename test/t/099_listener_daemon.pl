@@ -120,8 +120,9 @@ wait_ok(
 is($node->value(q(SELECT count(*) FROM twtasks.warnings WHERE warning = 'listener in trouble' AND detail ~ 'partition 0 of topic "few": ')),
 	1, 'twtasks.warnings has a row for the partition');
 is(count("twtasks.listeners WHERE octet_length(problem) > 1000"), 0, 'the reason quotes no whole message');
-my $health = HTTP::Tiny->new->get("http://$address{a}/health")->{content};
-like($health, qr/"listeners":"listener \\"/, '/health names a listener in trouble');
+my $health;
+wait_ok(sub { $health = HTTP::Tiny->new->get("http://$address{a}/health")->{content}; $health =~ /"listeners":"listener \\"/ },
+	'/health names a listener in trouble');
 unlike($health, qr/junk/, '/health quotes no message');
 is($node->value("SELECT twtasks.reset_listener('few', 'few', 0, $broken + 1, reason => 'junk')"), $broken,
 	'the listener stands at the message that the log names');
