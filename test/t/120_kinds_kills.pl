@@ -70,6 +70,7 @@ $seconds ? play_campaign() : play_rounds();
 
 my $began = time;
 
+$run->give_time;
 $run->settle;
 my $drained = time - $began;
 $run->verify;

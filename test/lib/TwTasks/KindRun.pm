@@ -328,6 +328,16 @@ sub undecided
 	return "SELECT $what FROM twtasks.outcomes o WHERE decided IS NULL OR problem IS NOT NULL " . ($rest // '');
 }
 
+# From now on steps have ten seconds.  A worker that is stopped for one of them begins anew,
+# which takes a busy machine longer than a short step may take, again and again.
+sub give_time
+{
+	my ($self) = @_;
+
+	$self->{node}->value("SELECT twtasks.configure_type(upper('$_'), timeout => '10s')") foreach sort keys %kinds;
+	return;
+}
+
 # The faults end, and then all that was started.
 sub settle
 {
