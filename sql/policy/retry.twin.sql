@@ -11,7 +11,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT e.n, e.stage, CASE WHEN e.stage ? 'delays' THEN jsonb_array_length(e.stage -> 'delays')
-		ELSE coalesce((e.stage ->> 'max_tries')::integer, 20) - 1 END
+		ELSE coalesce((e.stage ->> 'max_tries')::numeric::integer, 20) - 1 END
 	FROM jsonb_array_elements(CASE jsonb_typeof(retry) WHEN 'array' THEN retry WHEN 'object' THEN jsonb_build_array(retry)
 		ELSE '[]' END) WITH ORDINALITY e(stage, n)
 $$;
@@ -53,7 +53,10 @@ BEGIN
 			n := n - part.retries;
 			CONTINUE;
 		END IF;
-		IF part.stage ? 'delays' THEN
+		IF part.stage -> 'delays' = '[]' THEN
+			RAISE EXCEPTION 'invalid retry policy' USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'twtasks.configure_type() says which ones are valid.';
+		ELSIF part.stage ? 'delays' THEN
 			delay := extract(epoch FROM (part.stage -> 'delays' ->> (n - 1))::interval) * 1000;
 			jitter := coalesce((part.stage ->> 'jitter')::double precision, 0);
 		ELSE

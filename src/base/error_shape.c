@@ -98,7 +98,7 @@ find_address(const char *begin, const char *past, const char *at)
 {
 	const char *end = at;
 
-	if (!is_mailbox(*at) || (at > past && is_mailbox(at[-1])))
+	if (!is_mailbox(*at) || (at > begin && is_mailbox(at[-1])))
 		return NULL;
 	while (is_mailbox(*end))
 		end++;

@@ -96,7 +96,8 @@ read_part(JsonbContainer *object, Part *part)
 	{
 		require(delays.type == jbvBinary && JsonContainerIsArray(delays.val.binary.data));
 		part->delays = delays.val.binary.data;
-		part->retries = JsonContainerSize(part->delays);
+		part->retries = (int32) JsonContainerSize(part->delays);
+		require(part->retries > 0);
 		return;
 	}
 	tries = read_number(object, "max_tries", DEFAULT_TRIES);

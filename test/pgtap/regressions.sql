@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(36);
+SELECT plan(38);
 SELECT twtasks.is_enabled() \g /dev/null
 SET LOCAL twtasks.testing = on;
 
@@ -122,5 +122,9 @@ SELECT is(pg_temp.finish(:'task', 'done'), 'DONE', 'a task with such a payload i
 SELECT is((SELECT payload FROM twtasks.finished_task WHERE id = :'task'), '\xc2ae', 'the payload comes into the history');
 
 SELECT is((SELECT result FROM twtasks.fail_task(pg_temp.id(97), 0, NULL)), 'not_found', 'an unknown id without a reason is not found');
+-- Retry policies that a sidecar sends are not those that configure_type() has checked.
+SELECT throws_ok($$SELECT twtasks_internal.retry_delay('{"delays": []}', 0)$$, '22023', 'invalid retry policy', 'a repeat under a list without delays is refused');
+SELECT is(twtasks_internal.retry_delay('{"delay": "7s", "jitter": 0, "max_tries": 3.0}', 1), 7000::bigint, 'a number of tries may have zeros after its point');
+
 SELECT * FROM finish();
 ROLLBACK;
