@@ -11,6 +11,7 @@
  */
 #include "base/port.h"
 
+#include "base/program.h"
 #include "common/version.h"
 #include "workers/curl/http_client.h"
 
@@ -35,6 +36,52 @@ typedef struct Watch
 	int			fd;
 	LoopIo	   *io;
 } Watch;
+
+/* ---- memory ---- */
+
+static void *
+there_is(void *memory)
+{
+	if (memory == NULL)
+		program_out_of_memory("http");
+	return memory;
+}
+
+static void *
+allocate(size_t size)
+{
+	return there_is(malloc(Max(size, 1)));
+}
+
+static void *
+allocate_zeroed(size_t n, size_t size)
+{
+	return there_is(calloc(Max(n, 1), Max(size, 1)));
+}
+
+static void *
+reallocate(void *old, size_t size)
+{
+	return there_is(realloc(old, Max(size, 1)));
+}
+
+static char *
+copy_text(const char *text)
+{
+	return there_is(strdup(text));
+}
+
+void
+http_client_begin(void)
+{
+	static bool has_begun = false;
+
+	if (!has_begun)
+		(void) curl_global_init_mem(CURL_GLOBAL_DEFAULT, allocate, free, reallocate, copy_text, allocate_zeroed);
+	has_begun = true;
+}
+
+/* ---- events ---- */
 
 /* Reports requests that have ended, and leaves the rest for another turn. */
 static void
@@ -137,12 +184,9 @@ on_timeout(CURLM * multi, long ms, void *arg)
 HttpClient *
 http_client_new(Loop *loop, HttpDone done)
 {
-	static bool is_ready = false;
 	HttpClient *client = palloc0(sizeof(HttpClient));
 
-	if (!is_ready)
-		(void) curl_global_init(CURL_GLOBAL_DEFAULT);
-	is_ready = true;
+	http_client_begin();
 	client->loop = loop;
 	client->done = done;
 	client->timer = loop_timer_new(loop, on_timer, client);

@@ -21,6 +21,13 @@ typedef struct HttpClient HttpClient;
 /* The callee owns the handle again. */
 typedef void (*HttpDone) (void *arg, CURL * easy, CURLcode code);
 
+/*
+ * A program calls it before all other functions of libcurl.  A lack of memory in libcurl
+ * then ends the program: libcurl itself would go on with fewer headers or options than it
+ * was given, or lose the request.
+ */
+extern void http_client_begin(void);
+
 extern HttpClient *http_client_new(Loop *loop, HttpDone done);
 
 /* Keeps at most n idle connections open, and at most n spare handles. */

@@ -4,6 +4,8 @@
 #include "common/hmac.h"
 #include "common/sha2.h"
 
+#include "base/log.h"
+#include "base/program.h"
 #include "options/secret_file.h"
 #include "workers/curl/http_sign.h"
 
@@ -101,7 +103,7 @@ sign(const Key *key, const HttpSigned *what, uint8 *digest)
 	return is_fine;
 }
 
-/* Leaves out a signature that could not be made; the receiver notices that. */
+/* A request must not go without a signature: its receiver may refuse it for good. */
 void
 http_sign(const HttpKeys *keys, const HttpSigned *what, StringInfo out)
 {
@@ -113,7 +115,10 @@ http_sign(const HttpKeys *keys, const HttpSigned *what, StringInfo out)
 		int			len;
 
 		if (!sign(&keys->keys[i], what, digest))
-			continue;
+		{
+			log_line(TWT_LOG_FATAL, "http", "could not sign a request: out of memory, or no HMAC-SHA256");
+			program_exit(EXIT_FAILURE);
+		}
 		len = pg_b64_encode((const void *) digest, sizeof(digest), text, sizeof(text));
 		appendStringInfo(out, "%s%s,%.*s", out->len > 0 ? " " : "", what->version, Max(len, 0), text);
 	}

@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "base/program.h"
+#include "workers/curl/http_client.h"
 #include "workers/http/requests.h"
 #include "workers/lib/helper_main.h"
 #include "workers/lib/worker_line.h"
@@ -67,5 +68,6 @@ main(int argc, char **argv)
 	};
 
 	program_raise_descriptors();
+	http_client_begin();
 	return helper_main(&use, argc, argv);
 }

@@ -8,6 +8,7 @@
 #include "base/port.h"
 
 #include "base/program.h"
+#include "workers/curl/http_client.h"
 #include "workers/lib/helper_main.h"
 #include "workers/notify/notifier.h"
 #include "workers/notify/traces.h"
@@ -69,6 +70,7 @@ main(int argc, char **argv)
 		.leave = leave
 	};
 
+	http_client_begin();
 	if (argc > 1 && strcmp(argv[1], "traces") == 0)
 		return traces_main(argc - 1, argv + 1);
 	return helper_main(&use, argc, argv);

@@ -161,6 +161,31 @@ sub some_cases
 	return @cases[ 0 .. $wanted - 1 ];
 }
 
+# Returns so many cases that do not depend on how often a library makes its calls: each name at
+# equal parts of the way through its calls, memory at more of them.
+sub spread
+{
+	my ($few, %counts) = @_;
+	my @cases;
+
+	foreach my $part (0.5, 0.1, 0.8, 0.3, 0.65, 0.02, 0.9, 0.4, 0.2, 0.7)
+	{
+		foreach my $call (grep { $counts{$_} && @{ $errors{$_} } } sort keys %counts)
+		{
+			my @errors = @{ $errors{$call} };
+
+			foreach my $more (0, is_memory($call) ? (0.03, 0.06) : ())
+			{
+				push @cases, { call => $call, from => 1 + int(($part + $more) * ($counts{$call} - 1)), error => $errors[ @cases % @errors ] };
+			}
+		}
+	}
+	my %seen;
+
+	@cases = grep { !$seen{ describe($_) }++ } @cases;
+	return @cases[ 0 .. min($few, scalar @cases) - 1 ];
+}
+
 sub describe
 {
 	my ($case) = @_;
@@ -201,16 +226,26 @@ sub more_descriptors
 	return grep { $now->{$_} > ($before->{$_} // 0) } sort keys %$now;
 }
 
+# Its log, and why it has refused its settings.
+sub words
+{
+	my ($program) = @_;
+	my @said = $program->can('said') ? $program->said : ();
+
+	return join "\n", $program->log(0), map { "refused: $_->{error}" } grep { $_->{error} } @said;
+}
+
 # Returns what is wrong with a program's end by itself, or ''.  A hash names the calls whose
-# failure may end it, with reasons.  glibc may crash where it looks up a user without memory.
+# failure may end it, with reasons.  Without memory glibc may crash where it looks up a user,
+# and libcrypto where it begins.
 sub fault_of_end
 {
 	my ($program, $status, $ends) = @_;
 
 	return '' if $status == 0;
-	return stack($program->{name}) =~ /getpwuid_r/ ? '' : 'signal ' . ($status & 127) if $status & 127;
+	return stack($program->{name}) =~ /getpwuid_r|OPENSSL_init_crypto/ ? '' : 'signal ' . ($status & 127) if $status & 127;
 	return "ended by itself with status $status" if !$ends->{ $program->{case}{call} };
-	return $program->log(0) =~ /FATAL|out of memory/ ? '' : "ended by itself with status $status, and does not say why";
+	return words($program) =~ /FATAL|out of memory|refused: / ? '' : "ended by itself with status $status, and does not say why";
 }
 
 # Waits until a program has no more descriptors than is usual; returns the others.

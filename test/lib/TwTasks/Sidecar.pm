@@ -106,7 +106,7 @@ sub prepare
 		  . ".$name.log"
 	}, $class;
 
-	$node->configure_buckets(@{ $config{buckets} || [] });
+	$node->configure_buckets(@{ $config{buckets} || [] }) if $node;
 	$self->{config} = $class->can('config_for')->($node, $name, %config);
 	push @started, $self;
 	return $self;

@@ -1,0 +1,106 @@
+# Bundled.pm -- bundled programs that a sidecar drives by lines, such as twtasks-http, driven
+# by a test in the sidecar's place.
+
+package TwTasks::Bundled;
+
+use strict;
+use warnings FATAL => 'all';
+
+use parent 'TwTasks::Sidecar';
+
+use Errno qw(EAGAIN EINTR);
+use Fcntl;
+use JSON::PP;
+use POSIX ();
+use TwTasks::Wait;
+
+# A program such as "http" under a name of the test, not started yet; "hello" has its
+# settings, and "env" goes into its environment.
+sub prepare
+{
+	my ($class, $program, $name, %config) = @_;
+
+	return $class->SUPER::prepare(undef, $name, program => TwTasks::Sidecar::beside($program), %config);
+}
+
+sub config_for
+{
+	my ($node, $name, %config) = @_;
+
+	return \%config;
+}
+
+# Starts it, and says hello.
+sub launch
+{
+	my ($self) = @_;
+
+	PostgreSQL::Test::Utils::append_to_file($self->{log_path}, '');
+	$self->{log_offset} = -s $self->{log_path};
+	delete $self->{status};
+	pipe my $in, $self->{to} or die "could not make a pipe: $!";
+	pipe $self->{from}, my $out or die "could not make a pipe: $!";
+	$self->{pid} = fork // die "could not fork: $!";
+	$self->become($in, $out) if $self->{pid} == 0;
+	fcntl $self->{from}, F_SETFL, O_NONBLOCK or die "could not set a pipe: $!";
+	@$self{qw(unread lines)} = ('', []);
+	$self->hello;
+	return $self;
+}
+
+sub become
+{
+	my ($self, $in, $out) = @_;
+
+	%ENV = (%ENV, %{ $self->{env} });
+	open STDIN, '<&', $in or POSIX::_exit(126);
+	open STDOUT, '>&', $out or POSIX::_exit(126);
+	open STDERR, '>>', $self->{log_path} or POSIX::_exit(126);
+	exec { $self->program } $self->program or POSIX::_exit(127);
+}
+
+# A later one has the same settings.
+sub hello
+{
+	my ($self) = @_;
+
+	return $self->say({ hello => 1, settings => $self->{config}{hello} });
+}
+
+# Writes an object as a line, unless the program has ended.
+sub say
+{
+	my ($self, $object) = @_;
+	my $line = JSON::PP->new->canonical->encode($object) . "\n";
+	local $SIG{PIPE} = 'IGNORE';
+
+	syswrite $self->{to}, $line;
+	return;
+}
+
+# The objects that it has written so far; it may have been cut off in the last line.
+sub said
+{
+	my ($self) = @_;
+
+	while (1)
+	{
+		my $n = sysread $self->{from}, $self->{unread}, 65536, length $self->{unread};
+
+		next if !defined $n && $! == EINTR;
+		last if !$n;
+	}
+	push @{ $self->{lines} }, decode_json($1) while $self->{unread} =~ s/^(.*)\n//;
+	return @{ $self->{lines} };
+}
+
+# Ends its input; returns its wait status.
+sub stop
+{
+	my ($self) = @_;
+
+	close delete $self->{to} if $self->{to};
+	return $self->wait_for_exit;
+}
+
+1;

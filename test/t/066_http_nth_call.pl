@@ -1,0 +1,171 @@
+# 066_http_nth_call.pl -- the n-th call of twtasks-http to the system or the C library fails,
+# whichever it is: no signal ends it, each task is answered once, a request lacks no header
+# and is sent once, no task goes back without a try that was sent, and no descriptor stays
+# open.
+#
+# The cases are the same in each run.  "make nth-call" tries all, or some by chance:
+# TWT_TEST_SEED repeats them.
+
+use strict;
+use warnings FATAL => 'all';
+
+use JSON::PP;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TwTasks::Bundled;
+use TwTasks::HttpServer;
+use TwTasks::NthCall;
+use TwTasks::Seed;
+use TwTasks::Wait;
+
+use constant { AT_ONCE => 10, TASKS => 5 };
+
+# Calls whose failure may end the program, which is started again.
+my %ends = (
+	calloc => 'a program without memory ends',
+	malloc => 'a program without memory ends',
+	realloc => 'a program without memory ends',
+	epoll_create1 => 'there is no loop without it',
+	timerfd_create => 'there is no loop without it',
+	signalfd => 'no signal would come',
+	fcntl => 'its pipes would block',
+	fopen => 'a file of the settings cannot be read',
+	open => 'a file of the settings cannot be read',
+	fstat => 'a file of the settings cannot be read',
+	read => 'the pipe of its sidecar is broken',
+	write => 'the pipe of its sidecar is broken');
+
+TwTasks::Seed::sow();
+my $server = TwTasks::HttpServer->start;
+my $directory = PostgreSQL::Test::Utils::tempdir();
+my $number = 0;
+
+sub write_secret
+{
+	my ($name, $line) = @_;
+	my $path = "$directory/$name";
+
+	PostgreSQL::Test::Utils::append_to_file($path, "$line\n");
+	chmod oct 600, $path;
+	return $path;
+}
+
+my %hello = (
+	http => $server->url('/hook', 'localhost'),
+	secret_file => write_secret('secret', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
+	headers_file => write_secret('headers', 'Authorization: Bearer of a token'),
+	concurrency => TASKS);
+
+sub prepare
+{
+	my ($name, $case) = @_;
+	my $program = TwTasks::Bundled->prepare('http', $name, hello => \%hello, env => { %{ TwTasks::NthCall::env($name, $case) }, http_proxy => 'http://127.0.0.1:1' });
+
+	@$program{qw(case what ids)} = ($case, $case ? TwTasks::NthCall::describe($case) : 'no fault', []);
+	return $program;
+}
+
+sub give
+{
+	my ($program) = @_;
+
+	foreach my $n (1 .. TASKS)
+	{
+		my $id = sprintf '00000000-0000-0000-0000-%012x', ++$number;
+
+		push @{ $program->{ids} }, $id;
+		$program->say({ id => $id, version => 1, type => 'T', sub_type => "of $n", tries => 1, max_tries => 20, deadline => '2100-01-01T00:00:00Z',
+			data => { body => 'x' x 100, type => 'text/plain' }, context => { request_id => "r-$n" } });
+	}
+	return;
+}
+
+sub answers
+{
+	my ($program) = @_;
+
+	return grep { $_->{id} } $program->said;
+}
+
+sub wait_until_answered
+{
+	my (@programs) = @_;
+	my $left = sub { join "\n", map { $_->{what} . "\n" . TwTasks::NthCall::stack($_->{name}) } grep { !$_->has_exited && answers($_) < @{ $_->{ids} } } @programs };
+
+	return if eval { wait_for(sub { $left->() eq '' }, 'answers to all tasks') };
+	die 'not answered: ' . $left->();
+}
+
+# Works, gets its settings once more, and works again over connections that it has kept.
+sub run_all
+{
+	my (@programs) = @_;
+
+	$_->launch foreach @programs;
+	give($_) foreach @programs;
+	wait_until_answered(@programs);
+	foreach (@programs)
+	{
+		$_->hello;
+		give($_);
+	}
+	wait_until_answered(@programs);
+	foreach (grep { $_->has_exited } @programs)
+	{
+		$_->{ended} = $_->{status};
+		$_->said;
+	}
+	return;
+}
+
+# ---- verdict ----
+
+my $clean = prepare('clean');
+
+run_all($clean);
+my $usual = TwTasks::NthCall::descriptors($clean->pid);
+is($clean->stop, 0, 'without faults twtasks-http ends in order');
+is(join(' ', map { $_->{result} } answers($clean)), join(' ', ('done') x (2 * TASKS)), 'it has sent all tasks');
+my @names = sort keys %{ ($server->requests)[0]{headers} };
+my (%answers, @wrong);
+my %counts = TwTasks::NthCall::counts('clean');
+my @others = grep { !TwTasks::NthCall::is_memory($_) } keys %counts;
+
+TwTasks::NthCall::cases_ok(
+	clean => 'clean',
+	usual => $usual,
+	cases => [ TwTasks::NthCall::spread(30, map { $_ => $counts{$_} } @others), TwTasks::NthCall::spread(30, malloc => $counts{malloc}) ],
+	ends => \%ends,
+	prefix => 'h',
+	at_once => AT_ONCE,
+	prepare => \&prepare,
+	run => sub {
+		run_all(@_);
+		foreach my $program (@_)
+		{
+			push @{ $answers{ $_->{id} } }, { %$_, what => $program->{what} } foreach answers($program);
+		}
+	});
+
+# ---- requests ----
+
+my %requests;
+
+foreach my $request ($server->requests)
+{
+	my @has = sort keys %{ $request->{headers} };
+
+	push @wrong, "a request has @has" if "@has" ne "@names";
+	push @wrong, "a request has the body $request->{body}" if $request->{body} !~ /^\{"body":"x{100}","type":"text\/plain"\}$/;
+	$requests{ $request->{headers}{'twtasks-id'} // '' }++;
+}
+is(join("\n", @wrong), '', 'each request has all headers, and the body');
+is(join(', ', grep { $requests{$_} > 1 } sort keys %requests), '', 'each task is sent once at most');
+my @all = map { @$_ } values %answers;
+
+is(join(', ', grep { @{ $answers{$_} } > 1 } sort keys %answers), '', 'no task is answered twice');
+is(join("\n", map { $_->{what} } grep { $_->{result} eq 'done' && !$requests{ $_->{id} } } @all), '', 'a task that is done was sent');
+is(join("\n", map { $_->{what} } grep { $_->{result} eq 'release' && $requests{ $_->{id} } } @all), '', 'a task that goes back without a try was not sent');
+is(join("\n", map { "$_->{what}: $_->{result} $_->{message}" } grep { $_->{result} !~ /^(done|retry|release)$/ } @all), '', 'no task goes to ERROR by a fault of this machine');
+
+done_testing();
