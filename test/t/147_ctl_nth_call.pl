@@ -71,7 +71,10 @@ sub try_ok
 	is("$status$err", '0', "$arguments->[0]: works without faults");
 	my @faults;
 
-	foreach my $case (TwTasks::NthCall::some_cases($options{few}, TwTasks::NthCall::counts($name)))
+	my %counts = TwTasks::NthCall::counts($name);
+	my @cases = $ENV{TWT_NTH_PART} ? TwTasks::NthCall::some_cases(%counts) : TwTasks::NthCall::spread($options{few}, %counts);
+
+	foreach my $case (@cases)
 	{
 		$prepare->();
 		my @answer = run_case($arguments, $case);
