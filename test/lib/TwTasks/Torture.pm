@@ -138,7 +138,8 @@ sub sidecar
 		handlers => [
 			{ types => [qw(WORK_ONCE HEAD_ONCE)], @worker, %once },
 			{ types => [qw(WORK_AGAIN HEAD_AGAIN)], @worker, %again },
-			{ types => [qw(KIND_IDEM KIND_BOX)], @worker, timeout => '20s' },
+			# A step is taken over at its deadline alone, which is later for each task before it in its worker.
+			{ types => [qw(KIND_IDEM KIND_BOX)], @worker, prefetch => 1, processes => 2, timeout => '5s', grace => '1s' },
 			{ types => ['RUN_ONCE'],   @command, %once },
 			{ types => ['RUN_AGAIN'],  @command, %again },
 			{ types => ['SQL'], sql => 'app.effect', processes => 2, timeout => '5s', grace => '1s', retry => $again{retry} }
