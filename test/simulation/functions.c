@@ -91,7 +91,8 @@ run_function(Row *row, PGresult *result)
 	judge_effect(row, has_failed ? TASK_FAILURE : TASK_DONE);
 	if (has_failed)
 		return;
-	judge_accept(row, "done");
+	judge_accept(row, "done", 0);
+	limits_note_free(row->type, row->incarnation);
 	tables_move(row, ROW_DONE, row->incarnation, row->token);
 }
 

@@ -58,6 +58,8 @@ on_end(void *arg)
 	Verdict		verdict = run->verdict;
 
 	judge_result(model_find(run->task->id), run->task->version, verdict.result);
+	if (verdict.delay_us != TASK_DELAY_BY_POLICY)
+		judge_delay(model_find(run->task->id), run->task->version, verdict.delay_us);
 	judge_expect(model_find(run->task->id), run->task->version);
 	runner->done(runner->done_arg, end_run(run), &verdict);
 }

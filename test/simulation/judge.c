@@ -8,6 +8,8 @@
 #include "base/port.h"
 
 #include "judge.h"
+#include "judge_times.h"
+#include "machines.h"
 #include "world.h"
 
 #define INCARNATIONS 500
@@ -41,6 +43,8 @@ typedef struct Life
 	bool		is_expected;	/* in time, while the faults were light */
 	int64		incarnation;	/* that grabbed it last */
 	bool		has_no_effect;	/* its function has failed */
+	bool		has_delay;		/* that the handler has said */
+	int64		delay_us;
 } Life;
 
 /* A handler at work. */
@@ -67,18 +71,21 @@ judge_begin(void)
 	dlist_init(&running);
 	late_is_excused = false;
 	light_us = -1;
+	times_begin();
 }
 
 void
 judge_excuse_late(void)
 {
 	late_is_excused = true;
+	times_excuse();
 }
 
 void
 judge_expect_starts(void)
 {
 	light_us = world_now_us();
+	times_expect_starts();
 }
 
 static Life *
@@ -187,6 +194,7 @@ judge_ask(const Process *process, const Row *row, int64 version)
 {
 	Life	   *of = life(row->number, version);
 
+	times_ask(process, row);
 	if (of->asker == process)
 		return;
 	of->asker = process;
@@ -225,6 +233,13 @@ void
 judge_result(const Row *row, int64 version, TaskResult result)
 {
 	life(row->number, version)->results |= 1u << result;
+}
+
+void
+judge_delay(const Row *row, int64 version, int64 delay_us)
+{
+	life(row->number, version)->has_delay = true;
+	life(row->number, version)->delay_us = delay_us;
 }
 
 /* The faults have been light since the grab, which is not long ago. */
@@ -305,8 +320,32 @@ is_of_sidecar(const char *result)
 	return strcmp(result, "retry") == 0 || strcmp(result, "error") == 0;
 }
 
+/* The delay of a failure, by the policy of all handlers. */
+static int64
+policy_delay_us(int tries)
+{
+	return SECONDS_TO_US(Min((int64) MACHINES_DELAY_S << (tries - 1), MACHINES_MAX_DELAY_S));
+}
+
+/* A task whose handler has ended it in time fails, and may run again. */
+static void
+check_delay(const Row *row, const Life *of, const char *result, int64 delay_us)
+{
+	int64		most_us = of->has_delay ? of->delay_us : policy_delay_us(row->tries);
+	int64		least_us = of->has_delay ? most_us : most_us - most_us / MACHINES_JITTER;
+
+	if (!of->has_delay && !(of->results & FAILED_BITS))
+		return;
+	if (strcmp(result, "error") == 0 && !(of->results & 1u << TASK_ERROR) && row->tries < MACHINES_TRIES)
+		world_fail("task %d v" INT64_FORMAT " is given up after %d tries", row->number, row->version, row->tries);
+	if ((strcmp(result, "retry") == 0 || (of->has_delay && strcmp(result, "release") == 0)) &&
+		(delay_us < least_us - MS_TO_US(1) || delay_us > most_us + MS_TO_US(1)))
+		world_fail("task %d v" INT64_FORMAT " waits for %.3f s, in place of %.3f s", row->number, row->version,
+				   delay_us / 1e6, most_us / 1e6);
+}
+
 void
-judge_accept(const Row *row, const char *result)
+judge_accept(const Row *row, const char *result, int64 delay_us)
 {
 	Life	   *of = life(row->number, row->version);
 	TaskResult	said;
@@ -323,6 +362,8 @@ judge_accept(const Row *row, const char *result)
 		world_fail("task %d v" INT64_FORMAT " is given back, and its handler had begun", row->number, row->version);
 	if (of->is_expected && is_of_sidecar(result) && !(of->results & FAILED_BITS))
 		world_fail("task %d v" INT64_FORMAT " ends as %s, which its handler never said", row->number, row->version, result);
+	if (of->is_expected)
+		check_delay(row, of, result, delay_us);
 	if (strcmp(result, "accepted") != 0)
 		of->accepted++;
 }
@@ -332,6 +373,7 @@ judge_grab(const Row *row)
 {
 	Life	   *of = life(row->number, row->version);
 
+	times_grab(row);
 	of->grabbed_us = world_now_us();
 	of->incarnation = row->incarnation;
 }

@@ -16,6 +16,16 @@
  *	- no task is handed to a worker after the incarnation that grabbed it has ended, unless
  *	  a clock was set;
  *	- a node that lives starts what it has grabbed, unless the faults are heavy;
+ *	- no task is grabbed before its time, or after it has expired, unless a clock was set;
+ *	- a handler that asks for a delay in time gets that delay, and a failed task the delay of
+ *	  its policy and all its tries, unless the faults are heavy;
+ *	- a WAITING task may run soon after its time, and an expired task ends soon, unless the
+ *	  faults are heavy or a clock was set;
+ *	- a node that works alone asks for no task while a more urgent one of its type and
+ *	  bucket has waited in its memory;
+ *	- a node that frees a slot of the cluster offers it if others wait, and a node that is
+ *	  offered one uses it or hands it on, once nothing fails;
+ *	- somebody works while tasks wait, once nothing fails;
  *	- no task is lost: in the end each one has ended.
  *
  *-------------------------------------------------------------------------
@@ -35,11 +45,21 @@ extern void judge_excuse_late(void);
 /* From now on the faults are light: each task that is grabbed starts before its deadline. */
 extern void judge_expect_starts(void);
 
+/* From now on nothing fails; is_alone: one machine does all the work. */
+extern void judge_expect_quiet(bool is_alone);
+extern void judge_expect_noise(void);
+
+/* Time has passed. */
+extern void judge_look(void);
+
 /* ---- handlers ---- */
 
 /* given_us: when the sidecar let it start, by the world's clock. */
 extern void judge_start(Process *process, const Row *row, int64 version, int64 given_us);
 extern void judge_result(const Row *row, int64 version, TaskResult result);
+
+/* With that result it wants the task to wait for so long. */
+extern void judge_delay(const Row *row, int64 version, int64 delay_us);
 
 /* It has said so as its protocol asks for, so the sidecar must hear it. */
 extern void judge_expect(const Row *row, int64 version);
@@ -61,7 +81,8 @@ extern void judge_ask(const Process *process, const Row *row, int64 version);
 
 /* ---- the database ---- */
 
-extern void judge_accept(const Row *row, const char *result);
+/* The task will wait for so long. */
+extern void judge_accept(const Row *row, const char *result, int64 delay_us);
 
 extern void judge_grab(const Row *row);
 
@@ -76,5 +97,26 @@ extern void judge_take_over(const Row *row);
 
 /* A crash undoes the grab of the row. */
 extern void judge_undo(const Row *row);
+
+/* The row waits until its next time. */
+extern void judge_wait(const Row *row);
+
+/* Its time has come, as the database sees it now. */
+extern void judge_promote(const Row *row);
+
+/* It ends, since it has expired. */
+extern void judge_expire(const Row *row);
+
+/* ---- limits of the cluster ---- */
+
+/* The incarnation has freed a slot of the limit. */
+extern void judge_free(int limit, int64 incarnation);
+
+/* It tells the database of slots, which others may use. */
+extern void judge_offer(int limit, int64 incarnation);
+
+/* It is told of a slot, and then asks for one. */
+extern void judge_turn(int limit, int64 incarnation);
+extern void judge_use_turn(int limit, int64 incarnation);
 
 #endif							/* SIM_JUDGE_H */

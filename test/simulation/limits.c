@@ -13,6 +13,7 @@
 
 #include "acts.h"
 #include "calls/calls.h"
+#include "judge.h"
 #include "tables.h"
 #include "values.h"
 #include "world.h"
@@ -166,6 +167,7 @@ tell_turn(int limit, int64 incarnation, int64 turns)
 {
 	char		payload[80];
 
+	judge_turn(limit, incarnation);
 	snprintf(payload, sizeof(payload), INT64_FORMAT " " INT64_FORMAT " %s", incarnation, turns, name_of(limit));
 	server_notify(CHANNEL_SLOTS, payload);
 }
@@ -238,6 +240,8 @@ limits_offer(const ServerCall *call)
 		int			len;
 		const char *name = element(&names, i, &len);
 
+		if (limit >= 0)
+			judge_offer(limit, param_int(call, 3));
 		result_bytes(result, i, OFFER_NAME, name, len);
 		if (world_happens(20))
 			result_null(result, i, OFFER_TURNS);
@@ -261,6 +265,37 @@ limits_offer_types(const int *freed)
 	}
 	if (shared[MODEL_TYPES].most >= 0 && all > 0)
 		(void) offer(MODEL_TYPES, all, false, 0);
+}
+
+bool
+limits_is_shared(int limit)
+{
+	return shared[limit].most >= 0;
+}
+
+bool
+limits_have_line(int limit, int64 incarnation)
+{
+	for (int i = 0; i < shared[limit].nwaiting; i++)
+		if (shared[limit].waiting[i] != incarnation && nodes_live(shared[limit].waiting[i]))
+			return limits_is_shared(limit);
+	return false;
+}
+
+void
+limits_note_free(int type, int64 incarnation)
+{
+	for (int limit = 0; limit < LIMITS; limit++)
+		if (shared[limit].most >= 0 && covers(limit, type))
+			judge_free(limit, incarnation);
+}
+
+void
+limits_note_ask(int type, int64 incarnation)
+{
+	for (int limit = 0; limit < LIMITS; limit++)
+		if (covers(limit, type))
+			judge_use_turn(limit, incarnation);
 }
 
 /* ---- people ---- */

@@ -16,6 +16,9 @@
 #include "machines.h"
 #include "world.h"
 
+/* Each type may fill a part of a table: more than all tasks of a type that wait at once. */
+#define LOOK_FAR 4000
+
 /* Numbers of chance that no act has. */
 #define START_CHANCE ACTS_MOST
 
@@ -76,7 +79,7 @@ choose_shape(Machine *machine, int type)
 static void
 choose_shapes(Machine *machine)
 {
-	machine->look_ahead = (int) world_between(4, 60);
+	machine->look_ahead = world_happens(400) ? LOOK_FAR : (int) world_between(4, 60);
 	machine->queue = world_happens(500) ? "auto" : is_ring ? "ring" : "notify";
 	for (int type = 0; type < MODEL_TYPES; type++)
 		choose_shape(machine, type);
@@ -91,8 +94,9 @@ write_handler(const Machine *machine, int type)
 	if (shape->is_missing)
 		return;
 	fprintf(machine->file, "  - types: [%s]\n    timeout: %ds\n    stuck: %s\n    grace: 1s\n"
-			"    retry: {delay: 1s, max_delay: 5s, max_tries: 5}\n",
-			model_types[type], (int) world_between(4, 8), rules[type]);
+			"    retry: {delay: %ds, max_delay: %ds, max_tries: %d}\n",
+			model_types[type], (int) world_between(4, 8), rules[type], MACHINES_DELAY_S, MACHINES_MAX_DELAY_S,
+			MACHINES_TRIES);
 	if (shape->kind == SHAPE_WORKER)
 		fprintf(machine->file, "    worker: [/simulated/%s%s]\n    processes: %d\n    prefetch: %d\n    batch: %d\n",
 				model_types[type], shape->tells ? ", --tells" : "", shape->processes, shape->prefetch, shape->batch);
@@ -210,6 +214,12 @@ void
 machines_stop(void)
 {
 	machines_leave(-1);
+}
+
+bool
+machines_keeps_order(int machine, int type)
+{
+	return machines[machine].look_ahead == LOOK_FAR && machines[machine].shapes[type].kind != SHAPE_SQL;
 }
 
 /* Something that a reload must refuse. */

@@ -14,6 +14,12 @@
 
 #include "process.h"
 
+/* The retries of each handler: seconds, tries, and the part of a delay that may be left out. */
+#define MACHINES_DELAY_S 1
+#define MACHINES_MAX_DELAY_S 5
+#define MACHINES_TRIES 5
+#define MACHINES_JITTER 10
+
 extern void machines_begin(bool is_ring, int64 lease_s);
 
 /* Removes the processes that have stopped, and starts new ones. */
@@ -27,6 +33,12 @@ extern void machines_leave(int machine);
 
 /* Drains all processes, and starts none any more. */
 extern void machines_stop(void);
+
+/*
+ * Whether its sidecar has room for all tasks of the type, and asks for a task as soon as it
+ * chooses it: sessions of SQL handlers ask later.
+ */
+extern bool machines_keeps_order(int machine, int type);
 
 /* Writes the file of the process anew, and lets it be read. */
 extern void machines_reload(Process *process);

@@ -333,6 +333,12 @@ model_is_paused(const Row *row)
 	return model.pauses_type[row->type] || model.pauses_bucket[row->bucket];
 }
 
+bool
+model_has_expired(const Row *row)
+{
+	return row->expires_us > 0 && row->expires_us <= model_clock_us();
+}
+
 static PGresult *
 policies(void)
 {
@@ -432,6 +438,8 @@ call_of_tasks(Session *session, const ServerCall *call)
 		return tasks_sweep(call);
 	if (statement == &call_promote)
 		return tasks_promote();
+	if (statement == &call_expire)
+		return tasks_expire();
 	if (statement == &call_recover)
 		return tasks_recover(call);
 	if (statement == &call_take_cancels)
@@ -470,7 +478,7 @@ plain_call(const PgStatement *statement)
 	}			plains[] = {
 		{&call_set_timeout, 0, 1}, {&call_tell_addresses, 0, 1}, {&call_note_faults, 0, 1}, {&call_take_types, 0, 1},
 		{&call_note_flow, 0, 2}, {&call_note_progress, 0, 2}, {&call_duties, 0, 1},
-		{&call_schedules, SCHEDULES_NEXT_MS, SCHEDULES_NEXT_MS + 1}, {&call_expire, 1, 1},
+		{&call_schedules, SCHEDULES_NEXT_MS, SCHEDULES_NEXT_MS + 1},
 		{&call_partitions, 1, 1}, {&call_clean, 0, 1}, {&call_clean_slots, 0, 1}, {&call_vacuum, 0, 1}, {&call_judge, 1, 1},
 	};
 
@@ -557,6 +565,10 @@ model_add_task(void)
 	row->status = row->queued ? ROW_SUBMITTED : ROW_WAITING;
 	row->next_us = model_clock_us() + world_between(0, SECONDS_TO_US(20));
 	row->runnable_us = model_clock_us();
+	if (world_happens(150))
+		row->expires_us = model_clock_us() + world_between(1, SECONDS_TO_US(40));
+	if (!row->queued)
+		judge_wait(row);
 	world_count(REACHED_TASKS);
 	tables_commit(true);
 	tables_trigger(row, row->queued ? -1 : row->next_us);
@@ -598,6 +610,9 @@ model_resume(int number)
 	tables_move(row, ROW_WAITING, row->incarnation, row->token);
 	row->tries = 0;
 	row->next_us = model_clock_us();
+	if (model_has_expired(row))
+		row->expires_us = 0;
+	judge_wait(row);
 	tables_commit(true);
 	tables_trigger(row, row->next_us);
 }

@@ -56,6 +56,7 @@ typedef struct Row
 	bool		queued;
 	int64		next_us;		/* by the database's clock, as those below */
 	int64		runnable_us;	/* SUBMITTED since then */
+	int64		expires_us;		/* 0: never */
 	int64		deadline_us;
 	int64		grabbed_us;
 	int64		incarnation;	/* 0: none */
@@ -114,6 +115,9 @@ extern void model_disturb_triggers(int lost, int doubled);
 /* ---- for the checks ---- */
 
 extern int	model_count(void);
+
+/* It may not start any more. */
+extern bool model_has_expired(const Row *row);
 extern const Row *model_row(int number);
 
 /* NULL: no task has that id. */

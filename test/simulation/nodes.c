@@ -161,6 +161,8 @@ fill_work(PGresult *result)
 		if (!row->queued && (row->status == ROW_WAITING ||
 							 (row->status == ROW_PROCESSING && row->rule != RULE_IGNORE)))
 			next_us = next_us < 0 ? row->next_us : Min(next_us, row->next_us);
+		if (row->status <= ROW_SUBMITTED && row->expires_us > 0)
+			next_us = next_us < 0 ? row->expires_us : Min(next_us, row->expires_us);
 	}
 	result_bool(result, 0, TICK_HAS_WORK, has_work);
 	if (next_us >= 0)

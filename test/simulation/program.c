@@ -187,16 +187,19 @@ static void
 answer(Job *job, TaskResult result)
 {
 	Job		   *other = world_happens(200) ? other_begun(job->program, job) : NULL;
+	int			tenths = result == TASK_RETRY && world_happens(500) ? (int) world_between(0, 30) : -1;
 	char		delay[40] = "";
 	bool		is_double;
 
-	if (result == TASK_RETRY && world_happens(500))
-		snprintf(delay, sizeof(delay), ",\"retry_in\":%.1f", (double) world_between(0, 3000) / 1000);
+	if (tenths >= 0)
+		snprintf(delay, sizeof(delay), ",\"retry_in\":%.1f", tenths / 10.0);
 	if (other != NULL)
 		answer_both(job, other, result);
 	else
 	{
 		judge_result(job->row, job->version, result);
+		if (tenths >= 0)
+			judge_delay(job->row, job->version, MS_TO_US(tenths * 100));
 		expect(job);
 		is_double = acts_happens(HABIT_BAD_WORKERS, 10);
 		job->program->misbehaves |= is_double;

@@ -21,7 +21,7 @@
 #define LIVENESS_US SECONDS_TO_US(600)
 
 /* One node that does the rest alone, without faults. */
-#define ALONE_TASKS 12
+#define ALONE_TASKS 15
 #define ALONE_US SECONDS_TO_US(200)
 
 static void
@@ -62,7 +62,10 @@ wait_for_ends(int64 us)
 	int64		until_us = world_now_us() + us;
 
 	while (!all_have_ended() && world_now_us() < until_us)
+	{
 		run_for(SECONDS_TO_US(1));
+		judge_look();
+	}
 	check_ends();
 }
 
@@ -74,7 +77,10 @@ try_alone(void)
 
 	world_tell("---- machine %d goes on alone", machine);
 	machines_leave(machine);
+	judge_expect_noise();
 	run_for(SECONDS_TO_US(30));
+	judge_expect_quiet(true);
+	faults_add_tasks(ALONE_TASKS);
 	faults_add_tasks(ALONE_TASKS);
 	wait_for_ends(ALONE_US);
 }
@@ -114,6 +120,7 @@ run(uint64 seed, bool is_told, Acts *acts)
 	faults_begin(SECONDS_TO_US(20), true);
 	run_for(SECONDS_TO_US(20));
 	faults_end();
+	judge_expect_quiet(false);
 	wait_for_ends(LIVENESS_US + model_behind_us());
 	run_for(SECONDS_TO_US(20));
 	check_ends();

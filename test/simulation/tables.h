@@ -95,6 +95,16 @@ extern bool limits_cover(int type);
 /* The name of a limit that refuses a task of the type; again_ms: 0, or when to ask again. */
 extern const char *limits_refuse(int type, int64 incarnation, int64 *again_ms);
 
+/* Whether the limit counts tasks of the whole cluster. */
+extern bool limits_is_shared(int limit);
+
+/* Whether another node than this one waits for the limit. */
+extern bool limits_have_line(int limit, int64 incarnation);
+
+/* The node has freed a slot of each limit of the cluster that covers the type, or asks for one. */
+extern void limits_note_free(int type, int64 incarnation);
+extern void limits_note_ask(int type, int64 incarnation);
+
 /* Tasks of each type have left their slots, and their node has not ended them. */
 extern void limits_offer_types(const int *freed);
 
@@ -106,6 +116,7 @@ extern PGresult *tasks_finish(const ServerCall *call);
 extern PGresult *tasks_resolve_finish(const ServerCall *call);
 extern PGresult *tasks_sweep(const ServerCall *call);
 extern PGresult *tasks_promote(void);
+extern PGresult *tasks_expire(void);
 extern PGresult *tasks_recover(const ServerCall *call);
 extern PGresult *tasks_take_cancels(const ServerCall *call);
 

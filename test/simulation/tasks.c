@@ -74,7 +74,7 @@ can_be_grabbed(const Row *row, const ServerCall *call, int i, int64 version)
 		return false;
 	param_array(call, 6, &types);
 	param_array(call, 7, &buckets);
-	return (types.n == 0 || element_is_text(&types, i, model_types[row->type])) &&
+	return !model_has_expired(row) && (types.n == 0 || element_is_text(&types, i, model_types[row->type])) &&
 		(buckets.n == 0 || elements_have_text(&buckets, model_buckets[row->bucket]));
 }
 
@@ -114,6 +114,8 @@ tasks_grab(const ServerCall *call)
 		const char *limit;
 		int64		again_ms;
 
+		if (row != NULL)
+			limits_note_ask(row->type, incarnation);
 		if (!can_be_grabbed(row, call, i, element_int(&versions, i)))
 			continue;
 		limit = limits_refuse(row->type, incarnation, &again_ms);
@@ -260,6 +262,7 @@ wait(Row *row, int64 delay_us, int64 incarnation, int64 token)
 {
 	tables_move(row, ROW_WAITING, incarnation, token);
 	row->next_us = model_clock_us() + delay_us;
+	judge_wait(row);
 	tables_trigger(row, row->next_us);
 }
 
@@ -344,7 +347,8 @@ finish_one(Row *row, const ServerCall *call, int i, PGresult *result)
 		else if (!has_delay)
 			delay_us = judged_us;
 	}
-	judge_accept(row, word);
+	judge_accept(row, word, delay_us);
+	limits_note_free(row->type, row->incarnation);
 	apply(row, word, delay_us, param_int(call, 5), param_int(call, 6));
 	result_bytes(result, at, FINISH_ID, row->id, sizeof(row->id));
 	if (row->status == ROW_DONE || row->status == ROW_DELETED)
@@ -449,6 +453,7 @@ collect_rows(const ServerCall *call, const Row **rows)
 
 		if (row->status == ROW_SUBMITTED && param_is_text(call, 0, model_buckets[row->bucket]) &&
 			!elements_have_text(&skip, model_types[row->type]) && !is_behind(row, &after) && !model_is_paused(row) &&
+			!model_has_expired(row) &&
 			(shares <= 1 || llabs((int32) hash_bytes(row->id, 16)) % shares == param_int(call, 3)))
 			rows[n++] = row;
 	}
@@ -502,6 +507,7 @@ tasks_promote(void)
 			next_us = next_us < 0 ? row->next_us : Min(next_us, row->next_us);
 			continue;
 		}
+		judge_promote(row);
 		tables_touch(row);
 		row->status = ROW_SUBMITTED;
 		row->version++;
@@ -516,6 +522,27 @@ tasks_promote(void)
 	else
 		result_int(result, 0, PROMOTE_NEXT_MS, (next_us - now_us + 999) / 1000);
 	tables_commit(false);
+	return result;
+}
+
+PGresult *
+tasks_expire(void)
+{
+	PGresult   *result = result_new(1);
+	int			n = 0;
+
+	for (int i = 0; i < model_count(); i++)
+	{
+		Row		   *row = tables_row(i);
+
+		if (row->status > ROW_SUBMITTED || !model_has_expired(row))
+			continue;
+		judge_expire(row);
+		tables_move(row, ROW_FAILED, 0, 0);
+		n++;
+	}
+	result_int(result, 0, 0, n);
+	tables_commit(true);
 	return result;
 }
 

@@ -375,6 +375,14 @@ calls_promote(int session, int64 incarnation)
 }
 
 void
+calls_expire(int session, int64 incarnation)
+{
+	ServerCall	call = begin(&call_expire);
+
+	sides_call(session, &call);
+}
+
+void
 calls_recover(int session, int64 incarnation)
 {
 	ServerCall	call = begin(&call_recover);

@@ -28,6 +28,7 @@ static const Shape shapes[] = {
 	{&call_end_node, "-", 0},
 	{&call_policies, "tt-----b-", -1},
 	{&call_promote, "ii-", -1},
+	{&call_expire, "i", -1},
 	{&call_recover, "iiii", -1},
 };
 
@@ -132,6 +133,8 @@ model_task_text(StringInfo to, const Row *row)
 	put_named(to, "token", row->token);
 	if (row->status < ROW_ERROR)
 		appendStringInfo(to, " %s%s", row->queued ? "queued" : "not queued", row->cancel == row->version ? " cancel" : "");
+	if (row->status <= ROW_ERROR && row->expires_us > 0)
+		put_named_time(to, "expires", row->expires_us);
 	if (row->status == ROW_WAITING || (row->status == ROW_PROCESSING && !row->queued))
 		put_named_time(to, "next", row->next_us);
 	if (row->status == ROW_PROCESSING)
@@ -172,10 +175,10 @@ model_rows_text(StringInfo to)
 
 #define TASKS_SQL \
 	"SELECT t.id, t.status::text, t.type, t.bucket, t.version, t.priority, t.tries, t.incarnation, t.token, " \
-	"t.queued, c.id IS NOT NULL AND t.version IS NOT DISTINCT FROM c.version, t.next_event_time, t.deadline, t.state_time, t.stuck::text " \
+	"t.queued, c.id IS NOT NULL AND t.version IS NOT DISTINCT FROM c.version, t.next_event_time, t.deadline, t.state_time, t.stuck::text, t.expires " \
 	"FROM twtasks.task t LEFT JOIN twtasks.cancel_requests c ON c.id = t.id " \
 	"UNION ALL SELECT f.id, f.status::text, f.type, f.bucket, f.version, f.priority, f.tries, f.incarnation, f.token, " \
-	"NULL, NULL, NULL, NULL, NULL, NULL FROM twtasks.finished_task f"
+	"NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM twtasks.finished_task f"
 
 static void
 server_task_text(StringInfo to, const PGresult *rows, int i)
@@ -193,6 +196,8 @@ server_task_text(StringInfo to, const PGresult *rows, int i)
 	put_named(to, "token", wire_get_int(rows, i, 8));
 	if (!PQgetisnull(rows, i, 9) && strcmp(status, "ERROR") != 0)
 		appendStringInfo(to, " %s%s", is_queued ? "queued" : "not queued", wire_get_bool(rows, i, 10) ? " cancel" : "");
+	if (!PQgetisnull(rows, i, 15))
+		put_named_time(to, "expires", wire_get_time(rows, i, 15));
 	if (strcmp(status, "WAITING") == 0 || (is_running && !is_queued))
 		put_named_time(to, "next", wire_get_time(rows, i, 11));
 	if (is_running)

@@ -174,7 +174,7 @@ session_pid(const Session *session)
 /* ---- the judge, who has nothing to say here ---- */
 
 void
-judge_accept(const Row *row, const char *result)
+judge_accept(const Row *row, const char *result, int64 delay_us)
 {
 }
 
@@ -195,6 +195,41 @@ judge_take_over(const Row *row)
 
 void
 judge_undo(const Row *row)
+{
+}
+
+void
+judge_wait(const Row *row)
+{
+}
+
+void
+judge_promote(const Row *row)
+{
+}
+
+void
+judge_expire(const Row *row)
+{
+}
+
+void
+judge_free(int limit, int64 incarnation)
+{
+}
+
+void
+judge_offer(int limit, int64 incarnation)
+{
+}
+
+void
+judge_turn(int limit, int64 incarnation)
+{
+}
+
+void
+judge_use_turn(int limit, int64 incarnation)
 {
 }
 

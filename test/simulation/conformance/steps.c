@@ -173,6 +173,12 @@ promote(void)
 }
 
 static void
+expire(void)
+{
+	call_by_any(calls_expire);
+}
+
+static void
 recover(void)
 {
 	call_by_any(calls_recover);
@@ -195,6 +201,12 @@ id_text(const Row *row)
 	return text;
 }
 
+static const char *
+time_sql(int64 us)
+{
+	return psprintf("to_timestamp(0) + '" INT64_FORMAT " us'::interval", us);
+}
+
 static void
 add_one(void)
 {
@@ -206,11 +218,11 @@ add_one(void)
 	if (model_count() == before)
 		return;
 	row = model_row(before);
-	sql = psprintf("SELECT twtasks.add_task('%s', data => '{}', priority => %d, bucket => '%s', task_id => $1::uuid%s%s%s)",
-				   model_types[row->type], row->priority, model_buckets[row->bucket],
-				   row->queued ? "" : ", run_after => to_timestamp(0) + ",
-				   row->queued ? "" : psprintf("'" INT64_FORMAT " us'", row->next_us), row->queued ? "" : "::interval");
-	world_tell("add task %s, %s", id_text(row), model_status_name(row->status));
+	sql = psprintf("SELECT twtasks.add_task('%s', data => '{}', priority => %d, bucket => '%s', task_id => $1::uuid, "
+				   "run_after => %s, expires => %s)", model_types[row->type], row->priority, model_buckets[row->bucket],
+				   row->queued ? "NULL" : time_sql(row->next_us), row->expires_us == 0 ? "NULL" : time_sql(row->expires_us));
+	world_tell("add task %s, %s, expires %s", id_text(row), model_status_name(row->status),
+			   row->expires_us == 0 ? "never" : psprintf("%.6f", (row->expires_us - WORLD_EPOCH_US) / 1e6));
 	sides_ask(sql, id_text(row));
 	pfree(sql);
 }
@@ -297,7 +309,7 @@ static const struct
 	int			weight;
 }			kinds[] = {
 	{start_node, 4}, {tick, 8}, {end_node, 1}, {lose_session, 2}, {end_left, 1},
-	{grab, 12}, {resolve_grab, 2}, {finish, 10}, {resolve_finish, 3}, {sweep, 4}, {policies, 1}, {promote, 4}, {recover, 6},
+	{grab, 12}, {resolve_grab, 2}, {finish, 10}, {resolve_finish, 3}, {sweep, 4}, {policies, 1}, {promote, 4}, {expire, 2}, {recover, 6},
 	{take_cancels, 2}, {add, 7}, {cancel, 3}, {resume, 2}, {pause_or_resume, 1}, {pass_time, 10}, {set_clock, 1}
 };
 

@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_times.c
+ *		When a task may start, when it must move on, and which task goes first.
+ *
+ * All times here are the world's.  Setting the database's clock moves the times of tasks,
+ * so the claims about them end there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "base/port.h"
+
+#include "judge.h"
+#include "judge_times.h"
+#include "machines.h"
+#include "tables.h"
+#include "world.h"
+
+/* A sidecar looks for WAITING tasks that are due, at the latest, after 10 s. */
+#define PROMOTED_US SECONDS_TO_US(20)
+
+/* The leader looks for expired tasks each 30 s. */
+#define EXPIRED_US SECONDS_TO_US(45)
+
+/* The traces of faults are gone so long after the last one. */
+#define SETTLED_US SECONDS_TO_US(20)
+
+/* A node uses or hands on a slot that it is told of, and offers a slot that it frees. */
+#define TURN_US SECONDS_TO_US(5)
+
+/* No node works, and tasks wait. */
+#define IDLE_US SECONDS_TO_US(20)
+
+/* A task that waits so long is in the memory of the node, and goes before less urgent ones. */
+#define PLACED_US SECONDS_TO_US(8)
+
+#define LIMITS_MOST (MODEL_TYPES + 1)
+#define INCARNATIONS 501
+
+/* A task that waits for a node, as seen since then. */
+typedef struct Place
+{
+	int64		version;
+	int64		since_us;
+} Place;
+
+typedef struct Times
+{
+	bool		is_excused;		/* the clock was set */
+	int64		light_us;		/* the faults are light since then; -1: they
+								 * are not */
+	int64		quiet_us;		/* nothing fails since then; -1: things may */
+	bool		is_alone;
+	int64		busy_us;		/* a task was running, or none waited */
+	int64		due_us[MODEL_TASKS];	/* a task must not start before */
+	Place		places[MODEL_TASKS];
+
+	/* Turns not used yet, and slots not offered yet; 0: none. */
+	int64		told_us[LIMITS_MOST][INCARNATIONS];
+	int64		freed_us[LIMITS_MOST][INCARNATIONS];
+} Times;
+
+static Times times;
+
+void
+times_begin(void)
+{
+	memset(&times, 0, sizeof(times));
+	times.light_us = times.quiet_us = -1;
+	for (int i = 0; i < MODEL_TASKS; i++)
+		times.places[i].version = -1;
+}
+
+void
+times_excuse(void)
+{
+	times.is_excused = true;
+}
+
+void
+times_expect_starts(void)
+{
+	times.light_us = world_now_us();
+}
+
+static int64
+since_us(int64 base_us)
+{
+	return times.is_excused || base_us < 0 ? -1 : world_now_us() - base_us;
+}
+
+/* ---- delays and expiry ---- */
+
+static int64
+world_us(int64 clock_us)
+{
+	return world_now_us() + clock_us - model_clock_us();
+}
+
+void
+judge_wait(const Row *row)
+{
+	times.due_us[row->number] = world_us(row->next_us);
+}
+
+/* The time since the task was due, or since the faults are light. */
+static int64
+late_us(int64 due_us)
+{
+	return times.light_us < 0 ? -1 : since_us(Max(due_us, times.light_us));
+}
+
+void
+judge_promote(const Row *row)
+{
+	if (late_us(times.due_us[row->number]) > PROMOTED_US)
+		world_fail("task %d v" INT64_FORMAT " was due at %.3f s, and may run only now", row->number, row->version,
+				   times.due_us[row->number] / 1e6);
+}
+
+void
+judge_expire(const Row *row)
+{
+	world_tell("task %d v" INT64_FORMAT " has expired", row->number, row->version);
+	if (late_us(world_us(row->expires_us)) > EXPIRED_US)
+		world_fail("task %d v" INT64_FORMAT " has expired at %.3f s, and ends only now", row->number, row->version,
+				   world_us(row->expires_us) / 1e6);
+}
+
+void
+times_grab(const Row *row)
+{
+	times.busy_us = world_now_us();
+	if (model_has_expired(row))
+		world_fail("task %d v" INT64_FORMAT " is grabbed, and has expired", row->number, row->version);
+	if (!times.is_excused && world_now_us() < times.due_us[row->number])
+		world_fail("task %d v" INT64_FORMAT " is grabbed before its time, which is %.6f s", row->number, row->version,
+				   times.due_us[row->number] / 1e6);
+}
+
+/* ---- priorities ---- */
+
+static bool
+can_run(const Row *row)
+{
+	return row->status == ROW_SUBMITTED && !model_is_paused(row) && !model_has_expired(row);
+}
+
+/* The node has had the time to hear of the task. */
+static bool
+has_place(const Row *row)
+{
+	const Place *place = &times.places[row->number];
+
+	return can_run(row) && place->version == row->version && world_now_us() - place->since_us > PLACED_US;
+}
+
+void
+times_ask(const Process *process, const Row *row)
+{
+	if (!times.is_alone || times.quiet_us < 0 || !machines_keeps_order(process->machine, row->type))
+		return;
+	for (int i = 0; i < model_count(); i++)
+	{
+		const Row  *other = model_row(i);
+
+		if (other->type == row->type && other->bucket == row->bucket && other->priority < row->priority &&
+			has_place(other))
+			world_fail("%s asks for task %d of priority %d, and passes over task %d of priority %d", process->name,
+					   row->number, row->priority, other->number, other->priority);
+	}
+	/* A refused task gets its place back. */
+	times.places[row->number].since_us = world_now_us();
+}
+
+static void
+note_places(void)
+{
+	for (int i = 0; i < model_count(); i++)
+	{
+		const Row  *row = model_row(i);
+		Place	   *place = &times.places[i];
+
+		if (!can_run(row))
+			place->version = -1;
+		else if (place->version != row->version)
+			*place = (Place)
+		{
+			row->version, world_now_us()
+		};
+	}
+}
+
+/* ---- offers ---- */
+
+/* The node lives, and has not acted since then. */
+static bool
+is_slow(const int64 *since, int64 incarnation)
+{
+	return since[incarnation] > 0 && nodes_live(incarnation) && since_us(since[incarnation]) > TURN_US;
+}
+
+void
+judge_turn(int limit, int64 incarnation)
+{
+	if (times.quiet_us >= 0 && times.told_us[limit][incarnation] == 0)
+		times.told_us[limit][incarnation] = world_now_us();
+}
+
+void
+judge_free(int limit, int64 incarnation)
+{
+	if (times.quiet_us >= 0 && times.freed_us[limit][incarnation] == 0)
+		times.freed_us[limit][incarnation] = world_now_us();
+}
+
+void
+judge_offer(int limit, int64 incarnation)
+{
+	times.told_us[limit][incarnation] = times.freed_us[limit][incarnation] = 0;
+}
+
+void
+judge_use_turn(int limit, int64 incarnation)
+{
+	times.told_us[limit][incarnation] = 0;
+}
+
+/* A node that may use a slot of one limit may wait for another limit. */
+static bool
+is_only_limit(int limit)
+{
+	for (int other = 0; other < LIMITS_MOST; other++)
+		if (other != limit && limits_is_shared(other))
+			return false;
+	return true;
+}
+
+static void
+check_offers(void)
+{
+	for (int limit = 0; limit < LIMITS_MOST; limit++)
+		for (int64 i = 1; i < INCARNATIONS; i++)
+		{
+			if (is_only_limit(limit) && is_slow(times.told_us[limit], i))
+				world_fail("incarnation " INT64_FORMAT " was told of a slot of limit %d, and does not use it or hand it on",
+						   i, limit);
+			if (is_slow(times.freed_us[limit], i) && limits_have_line(limit, i))
+				world_fail("incarnation " INT64_FORMAT " has freed a slot of limit %d, and does not offer it to those who wait",
+						   i, limit);
+		}
+}
+
+/* ---- nobody works ---- */
+
+static void
+check_idle(void)
+{
+	int			nwaiting = 0;
+	bool		is_busy = false;
+
+	for (int i = 0; i < model_count(); i++)
+	{
+		const Row  *row = model_row(i);
+
+		nwaiting += can_run(row);
+		is_busy |= row->status == ROW_PROCESSING && row->incarnation != 0;
+	}
+	if (is_busy || nwaiting == 0)
+		times.busy_us = world_now_us();
+	else if (since_us(times.busy_us) > IDLE_US)
+		world_fail("no node works since %.3f s, and %d tasks wait", times.busy_us / 1e6, nwaiting);
+}
+
+void
+judge_expect_quiet(bool is_alone)
+{
+	memset(times.told_us, 0, sizeof(times.told_us));
+	memset(times.freed_us, 0, sizeof(times.freed_us));
+	times.quiet_us = times.busy_us = world_now_us() + (is_alone ? 0 : SETTLED_US);
+	times.is_alone = is_alone;
+}
+
+void
+judge_expect_noise(void)
+{
+	times.quiet_us = -1;
+}
+
+void
+judge_look(void)
+{
+	note_places();
+	if (times.quiet_us < 0 || world_now_us() < times.quiet_us)
+		return;
+	check_idle();
+	check_offers();
+}
