@@ -1,6 +1,6 @@
 # 205_edition_tle.pl -- the texts for pg_tle are extensions, also for events and kinds, that a
-# role without superuser creates, dumps, updates and drops.  No registry has pg_tle, so a stand-in hands the text
-# to CREATE EXTENSION as pg_tle does: by a file that needs no superuser.
+# role without superuser creates, dumps, updates and drops.  Where the server has pg_tle, it takes the text.  No registry
+# has pg_tle, so elsewhere a stand-in hands the text to CREATE EXTENSION by a file that needs no superuser.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,15 +20,18 @@ my $source = "$directory/source";
 
 system('cp', '-R', "$ENV{TWT_EDITIONS}/source", $source) == 0 or die "no sources\n";
 
-# The call that scripts/edition writes: its function, arguments and text.
+my $has_tle = -e "$extensions/pg_tle.control";
+note($has_tle ? 'with pg_tle' : 'with a stand-in for pg_tle');
+
+# The call that scripts/edition writes: what it does, its text, and all of it.
 sub call_of
 {
 	my @options = @_;
 	my ($out, $errors) = run_command([ "$source/scripts/edition", '--tle', @options ]);
 
 	is($errors, '', "edition --tle @options");
-	$out =~ /\ASELECT pgtle\.(\w+)\('(\w+)', (.*?), \n\$twtasks_tle\$\n(.*)\$twtasks_tle\$(.*)\);\s*\z/s or die "not a call of pgtle\n";
-	return ("$1 $2$5", $3, $4);
+	$out =~ /\ASELECT pgtle\.(\w+)\('(\w+)', '([0-9.]+)', '(.*?)', \n\$twtasks_tle\$\n(.*)\$twtasks_tle\$(.*)\);\s*\z/s or die "not a call of pgtle\n";
+	return { function => $1, name => $2, version => $3, second => $4, more => $6, text => $5, sql => $out };
 }
 
 sub write_file
@@ -40,26 +43,25 @@ sub write_file
 	return;
 }
 
-my ($function, $arguments, $text) = call_of();
-my ($version) = $arguments =~ /^'([0-9.]+)', '.*'$/;
-
-is($function, 'install_extension twtasks', 'the text is to be installed');
-ok($text !~ /^\\|^COMMIT\b/m, '... without commands of psql');
-unlink glob "$extensions/twtasks*";
-write_file("$extensions/twtasks--$version.sql", $text);
-write_file("$extensions/twtasks.control", "default_version = '$version'\nrelocatable = false\nsuperuser = false\n");
-
-foreach my $name (qw(events kinds))
+# Makes the extension, or its update, one that CREATE EXTENSION finds.
+sub install
 {
-	($function, undef, $text) = call_of($name);
-	is($function, "install_extension twtasks_$name, ARRAY['twtasks']", "the text of $name is to be installed after it");
-	write_file("$extensions/twtasks_$name--$version.sql", $text);
-	write_file("$extensions/twtasks_$name.control", "default_version = '$version'\nrelocatable = false\nsuperuser = false\nrequires = 'twtasks'\n");
+	my ($call) = @_;
+	my ($name, $version) = @$call{qw(name version)};
+
+	return run_ok($call->{sql}, "pg_tle takes $call->{function} of $name") if $has_tle;
+	return write_file("$extensions/$name--$version--$call->{second}.sql", $call->{text}) if $call->{function} eq 'install_update_path';
+	write_file("$extensions/$name--$version.sql", $call->{text});
+	return write_file("$extensions/$name.control",
+		"default_version = '$version'\nrelocatable = false\nsuperuser = false\n" . ($name eq 'twtasks' ? '' : "requires = 'twtasks'\n"));
 }
 
-my $node = TwTasks::Cluster->create('main', queue => 'notify', edition => 'one-role', install_path => $place->install_path);
+unlink glob "$extensions/twtasks*";
+my $node = TwTasks::Cluster->create('main', queue => 'notify', edition => 'one-role', install_path => $place->install_path,
+	conf => $has_tle ? { shared_preload_libraries => "'pg_tle'" } : {});
 $node->safe_psql('postgres', 'CREATE ROLE creator LOGIN CREATEROLE');
 $node->safe_psql('postgres', "CREATE DATABASE $_ OWNER creator") foreach qw(tle copy);
+$node->safe_psql('tle', 'CREATE EXTENSION pg_tle; GRANT pgtle_admin TO creator') if $has_tle;
 
 sub session_of { return TwTasks::Session->new($node->connstr($_[0]) . ($_[1] ? " user=$_[1]" : '')); }
 
@@ -72,6 +74,21 @@ sub run_ok
 	return;
 }
 
+# ---- created ----
+
+my $call = call_of();
+my $version = $call->{version};
+
+is("$call->{function} $call->{name}$call->{more}", 'install_extension twtasks', 'the text is to be installed');
+ok($call->{text} !~ /^\\|^COMMIT\b/m, '... without commands of psql');
+install($call);
+
+foreach my $name (qw(events kinds))
+{
+	$call = call_of($name);
+	is("$call->{function} $call->{name}$call->{more}", "install_extension twtasks_$name, ARRAY['twtasks']", "the text of $name is to be installed after it");
+	install($call);
+}
 run_ok("CREATE EXTENSION $_", "a role without superuser creates the extension $_") foreach qw(twtasks twtasks_events twtasks_kinds);
 $node->safe_psql('tle', 'CREATE ROLE sidecar LOGIN IN ROLE twtasks_worker');
 my $session = session_of('tle');
@@ -120,21 +137,22 @@ AS $$ SELECT 1 $$;
 SQL
 (undef, $errors) = run_command([ "$source/scripts/edition", '--update', "$directory/old.sql" ]);
 like($errors, qr/is an edition for pg_tle/, 'an update for psql is not written for an extension');
-($function, $arguments, $text) = call_of('--update', "$directory/old.sql");
-is("$function $arguments", "install_update_path twtasks '$version', '77.1'", 'an update leads to the next version');
-write_file("$extensions/twtasks--$version--77.1.sql", $text);
+my $update = call_of('--update', "$directory/old.sql");
+is(join(' ', @$update{qw(function name version second)}), "install_update_path twtasks $version 77.1", 'an update leads to the next version');
+install($update);
 run_ok(q{ALTER EXTENSION twtasks UPDATE TO '77.1'}, 'a role without superuser updates it');
 foreach my $name (qw(events kinds))
 {
-	($function, $arguments, $text) = call_of('--update', "$directory/old$name.sql", $name);
-	is("$function $arguments", "install_update_path twtasks_$name '$version', '77.1'", "an update of $name leads to the next version");
-	write_file("$extensions/twtasks_$name--$version--77.1.sql", $text);
+	$update = call_of('--update', "$directory/old$name.sql", $name);
+	is(join(' ', @$update{qw(function name version second)}), "install_update_path twtasks_$name $version 77.1", "an update of $name leads to the next version");
+	install($update);
 	run_ok("ALTER EXTENSION twtasks_$name UPDATE TO '77.1'", "a role without superuser updates $name");
 }
 is($session->query('SELECT string_agg(i.name || $$ $$ || i.version, $$, $$ ORDER BY i.name) FROM twtasks_internal.installed_extension i JOIN pg_extension e ON e.extname = i.name AND e.extversion = i.version'),
 	'twtasks_events 77.1, twtasks_kinds 77.1', 'both say their versions');
-write_file("$extensions/twtasks_events--77.1.sql", (call_of('events'))[2]);
 run_ok('DROP EXTENSION twtasks_events', 'an extension on top is dropped alone');
+run_ok(q{SELECT pgtle.uninstall_extension('twtasks_events')}, '... and pg_tle forgets its old version') if $has_tle;
+install(call_of('events'));
 run_ok(q{CREATE EXTENSION twtasks_events VERSION '77.1'}, '... and created anew');
 is($session->query(q{SELECT version, (SELECT extversion FROM pg_extension WHERE extname = 'twtasks') FROM twtasks.edition()}), '77.1|77.1', 'both say its version');
 is($session->query(q{SELECT count(*) FROM pg_depend WHERE objid = 'twtasks.later'::regproc AND deptype = 'e'}), 1, 'a new function belongs to it');
