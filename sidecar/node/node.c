@@ -341,14 +341,27 @@ tick(void *arg)
 		send_tick(node);
 }
 
+/* A session that is deaf to one channel is of no use: another one tries again. */
+static void
+on_listened(void *arg, PgOutcome outcome, PGresult *result)
+{
+	if (outcome == PG_FAILED)
+		pg_reset(((Node *) arg)->pg, "could not listen");
+}
+
+static void
+listen_to(Node *node, const PgStatement *call)
+{
+	pg_send(node->pg, call, NULL, on_listened, node);
+}
+
 /* LISTEN has succeeded: from now on every change notifies us. */
 static void
 on_listening(void *arg, PgOutcome outcome, PGresult *result)
 {
 	Node	   *node = arg;
 
-	if (outcome == PG_FAILED)
-		pg_reset(node->pg, "could not listen for changes of the configuration");
+	on_listened(arg, outcome, result);
 	if (outcome != PG_DONE || node->state == NODE_ENDING)
 		return;
 	node->events.on_config(node->arg);
@@ -384,10 +397,10 @@ on_state(void *arg, bool is_up)
 		set_leader(node, false);
 		return;
 	}
-	pg_send(node->pg, &call_listen_cancels, NULL, NULL, NULL);
-	pg_send(node->pg, &call_listen_slots, NULL, NULL, NULL);
+	listen_to(node, &call_listen_cancels);
+	listen_to(node, &call_listen_slots);
 	if (node->queue == QUEUE_RING)
-		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
+		listen_to(node, &call_listen);
 	pg_send(node->pg, &call_listen_config, NULL, on_listening, node);
 	end_call(node, 0);
 }
@@ -486,7 +499,7 @@ node_set_queue(Node *node, QueueKind queue)
 		return;
 	node->queue = queue;
 	if (queue == QUEUE_RING && pg_is_up(node->pg) && node->state != NODE_ENDING)
-		pg_send(node->pg, &call_listen, NULL, NULL, NULL);
+		listen_to(node, &call_listen);
 
 	/* Followers wait for this node's next tick: tell them the period. */
 	if (queue == QUEUE_NOTIFY || before == QUEUE_NOTIFY)

@@ -168,6 +168,7 @@ tell_turn(int limit, int64 incarnation, int64 turns)
 	char		payload[80];
 
 	judge_turn(limit, incarnation);
+	world_tell("incarnation " INT64_FORMAT " is told of " INT64_FORMAT " slots of limit %d", incarnation, turns, limit);
 	snprintf(payload, sizeof(payload), INT64_FORMAT " " INT64_FORMAT " %s", incarnation, turns, name_of(limit));
 	server_notify(CHANNEL_SLOTS, payload);
 }

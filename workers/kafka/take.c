@@ -64,17 +64,17 @@ static const PgStatement call_set_lock_timeout = {"set_lock_timeout",
 static const PgStatement call_listen = {"listen_reset", "LISTEN twtasks_listener"};
 
 static void
-on_lock_timeout_set(void *arg, PgOutcome outcome, PGresult *result)
+on_set_up(void *arg, PgOutcome outcome, PGresult *result)
 {
 	if (outcome == PG_FAILED)
-		pg_reset(arg, "could not set lock_timeout");
+		pg_reset(arg, "could not set lock_timeout or listen");
 }
 
 void
 take_set_up(Pg *pg)
 {
-	pg_send(pg, &call_set_lock_timeout, NULL, on_lock_timeout_set, pg);
-	pg_send(pg, &call_listen, NULL, NULL, NULL);
+	pg_send(pg, &call_set_lock_timeout, NULL, on_set_up, pg);
+	pg_send(pg, &call_listen, NULL, on_set_up, pg);
 }
 
 static void

@@ -374,6 +374,24 @@ test_stay_failing(void **state)
 	node_free(node);
 }
 
+/* A session that may not listen to one of its channels makes room for another. */
+static void
+test_listen_refused(void **state)
+{
+	static const PgStatement *const channels[] =
+	{&call_listen_cancels, &call_listen_slots, &call_listen, &call_listen_config};
+
+	for (int i = 0; i < (int) lengthof(channels); i++)
+	{
+		Node	   *node = begin_node();
+
+		node_set_queue(node, QUEUE_RING);
+		end_call(find_call(channels[i]->name), PG_FAILED, NULL);
+		assert_false(pg_is_up(node_pg(node)));
+		node_free(node);
+	}
+}
+
 int
 main(void)
 {
@@ -387,6 +405,7 @@ main(void)
 		cmocka_unit_test(test_leave_locked),
 		cmocka_unit_test(test_end_locked),
 		cmocka_unit_test(test_stay_failing),
+		cmocka_unit_test(test_listen_refused),
 		cmocka_unit_test(test_one_tick),
 		cmocka_unit_test(test_ending_is_final),
 		cmocka_unit_test(test_patience),
