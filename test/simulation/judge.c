@@ -242,9 +242,8 @@ judge_delay(const Row *row, int64 version, int64 delay_us)
 	life(row->number, version)->delay_us = delay_us;
 }
 
-/* The faults have been light since the grab, which is not long ago. */
-static bool
-is_in_time(const Row *row, int64 version)
+bool
+judge_is_in_time(const Row *row, int64 version)
 {
 	int64		grabbed_us = life(row->number, version)->grabbed_us;
 
@@ -255,7 +254,7 @@ is_in_time(const Row *row, int64 version)
 void
 judge_expect(const Row *row, int64 version)
 {
-	if (is_in_time(row, version))
+	if (judge_is_in_time(row, version))
 		life(row->number, version)->is_expected = true;
 }
 
@@ -272,7 +271,7 @@ judge_hand(const Process *process, const Row *row, int64 version, int64 given_us
 void
 judge_end_worker(const Process *process, const Row *row, int64 version)
 {
-	if (is_in_time(row, version))
+	if (judge_is_in_time(row, version))
 		world_fail("%s ends the worker of task %d v" INT64_FORMAT " without a reason", process->name, row->number,
 				   version);
 }

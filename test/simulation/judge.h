@@ -67,7 +67,10 @@ extern void judge_expect(const Row *row, int64 version);
 /* The sidecar has written the task for a worker, at that time of the world's clock. */
 extern void judge_hand(const Process *process, const Row *row, int64 version, int64 given_us);
 
-/* The sidecar ends the process of a worker that has the task, without a reason to be seen. */
+/* The faults have been light since the grab, which is not long ago. */
+extern bool judge_is_in_time(const Row *row, int64 version);
+
+/* The sidecar ends the process of a worker that has such tasks alone. */
 extern void judge_end_worker(const Process *process, const Row *row, int64 version);
 
 /* A function has run for the row, which its transaction has grabbed. */

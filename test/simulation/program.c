@@ -521,13 +521,29 @@ program_on_exit(Program *program, ProgramExit exit, void *arg)
 	program->exit_arg = arg;
 }
 
+/* It has a task that is late, or is not its node's any more: one such task ends the process. */
+static bool
+has_late_job(const Program *program)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, (dlist_head *) &program->jobs)
+	{
+		const Job  *job = dlist_container(Job, node, iter.cur);
+
+		if (!judge_is_in_time(job->row, job->version))
+			return true;
+	}
+	return false;
+}
+
 void
 program_check_end(const Program *program)
 {
 	dlist_iter	iter;
 	const Job  *job;
 
-	if (program->misbehaves || program->refuses || program->is_leaving)
+	if (program->misbehaves || program->refuses || program->is_leaving || has_late_job(program))
 		return;
 	dlist_foreach(iter, (dlist_head *) &program->jobs)
 	{

@@ -1,6 +1,6 @@
 # 038_nth_call.pl -- the n-th call of a sidecar to the system or the C library fails, whichever
 # it is: no signal ends the sidecar, tasks go on, no task is lost, no version of a task starts
-# twice, and no descriptor stays open.
+# twice, and no kind of descriptor has more open than without faults.
 #
 # The cases are the same in each run.  "make nth-call" tries all, or some by chance:
 # TWT_TEST_SEED repeats them.
