@@ -259,7 +259,8 @@ sub value_or_undef
 	my ($self, $sql) = @_;
 	my $text = $self->common_session->try($sql);
 
-	return $text if defined $text && $text !~ /^(?:psql|ERROR|FATAL|PANIC):/m;
+	# The warning of a crash may come beside an answer; the end of the session follows.
+	return $text if defined $text && $text !~ /^(?:psql|ERROR|FATAL|PANIC):|^WARNING:  57P0/m;
 	$self->forget_session;
 	return;
 }
