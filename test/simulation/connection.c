@@ -12,6 +12,7 @@
 #include "calls/calls.h"
 #include "connection.h"
 #include "judge.h"
+#include "judge_times.h"
 #include "pg/pg.h"
 #include "server.h"
 #include "sim_loop.h"
@@ -547,7 +548,7 @@ pg_on_notify(Pg *pg, PgNotifyFn fn)
 	pg->on_notify = fn;
 }
 
-/* The tasks of a grab: their slots are booked. */
+/* The tasks of a grab, in any order: their slots are booked. */
 static void
 tell_grabbed(const Process *process, const PgStatement *statement, const WireParams *params)
 {
@@ -557,6 +558,13 @@ tell_grabbed(const Process *process, const PgStatement *statement, const WirePar
 
 	param_array(&call, 0, &ids);
 	param_array(&call, 1, &versions);
+	for (int i = 0; i < ids.n; i++)
+	{
+		const Row  *row = model_find(ids.values[i]);
+
+		if (row != NULL)
+			times_leave(row);
+	}
 	for (int i = 0; i < ids.n; i++)
 	{
 		const Row  *row = model_find(ids.values[i]);

@@ -155,6 +155,13 @@ has_place(const Row *row)
 	return can_run(row) && place->version == row->version && world_now_us() - place->since_us > PLACED_US;
 }
 
+/* A refused task gets its place back. */
+void
+times_leave(const Row *row)
+{
+	times.places[row->number].since_us = world_now_us();
+}
+
 void
 times_ask(const Process *process, const Row *row)
 {
@@ -169,8 +176,6 @@ times_ask(const Process *process, const Row *row)
 			world_fail("%s asks for task %d of priority %d, and passes over task %d of priority %d", process->name,
 					   row->number, row->priority, other->number, other->priority);
 	}
-	/* A refused task gets its place back. */
-	times.places[row->number].since_us = world_now_us();
 }
 
 static void

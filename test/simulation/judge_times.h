@@ -21,7 +21,10 @@ extern void times_expect_starts(void);
 /* The row is grabbed now. */
 extern void times_grab(const Row *row);
 
-/* See judge_ask(). */
+/* A call asks for the task, so others of the call do not pass over it. */
+extern void times_leave(const Row *row);
+
+/* See judge_ask(); after times_leave() for all tasks of the call. */
 extern void times_ask(const Process *process, const Row *row);
 
 #endif							/* SIM_JUDGE_TIMES_H */
