@@ -1,7 +1,7 @@
 # 066_http_nth_call.pl -- the n-th call of twtasks-http to the system or the C library fails,
 # whichever it is: no signal ends it, each task is answered once, a request lacks no header
-# and is sent once, no task goes back without a try that was sent, and no descriptor stays
-# open.
+# and is sent once, no task goes back without a try that was sent, and no kind of descriptor
+# has more open than without faults.
 #
 # The cases are the same in each run.  "make nth-call" tries all, or some by chance:
 # TWT_TEST_SEED repeats them.

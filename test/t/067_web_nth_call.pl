@@ -1,5 +1,6 @@
 # 067_web_nth_call.pl -- the n-th call of twtasks-web to the system or the C library fails,
-# whichever it is: no signal ends it, it answers again, and no descriptor stays open.
+# whichever it is: no signal ends it, it answers again, and no kind of
+# descriptor has more open than without faults.
 #
 # The cases are the same in each run.  "make nth-call" tries all, or some by chance:
 # TWT_TEST_SEED repeats them.

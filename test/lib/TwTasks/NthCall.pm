@@ -288,7 +288,7 @@ sub cases_ok
 		$failed += grep { failed($_->{name}) } @programs;
 	}
 	note("of $tried calls $failed failed");
-	is(join("\n", @faults), '', 'no failed call ends the program by a signal or without a word, or leaves a descriptor open');
+	is(join("\n", @faults), '', 'no failed call ends the program by a signal or without a word, or leaves more descriptors of a kind open');
 	return cmp_ok($failed, '>', $tried / 2, 'calls failed');
 }
 

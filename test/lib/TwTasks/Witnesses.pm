@@ -49,6 +49,8 @@ package TwTasks::Witnesses;
 use strict;
 use warnings FATAL => 'all';
 
+use Test::More;
+
 # A task, as decoding tells it.
 use constant {
 	TYPE => 0,
@@ -605,6 +607,16 @@ sub counts
 		lost => $self->count_of('lost'),
 		double => $self->count_of('double'),
 		others => $self->count_of(qw(ghost torn broken unfounded)));
+}
+
+# They have such a fault to find.
+sub sees_ok
+{
+	my ($self, $kind, $id, $text, $name) = @_;
+	my @faults = map { $_->[2] } grep { $_->[0] eq $kind && $_->[1] eq $id } $self->faults;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return ok(scalar(grep { $_ =~ $text } @faults), $name) || diag(join "\n", 'it said:', $self->report(99));
 }
 
 1;
