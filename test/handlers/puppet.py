@@ -21,13 +21,15 @@ Data is a list of steps, each a list of a word and its arguments:
 
 No data means "done"; in a batch, for the tasks of the line together.  Asked to stop a task, it replies with an error; with
 "cancelled" and the reason that it was given when started with the argument
-"polite"; does nothing when started with "deaf".  "slow" makes it start slowly.
+"polite"; does nothing when started with "deaf".  When started with "parting" it does nothing
+either, and when its input ends, it replies "done" for the task that it got last.  "slow" makes it start slowly.
 With "settings" it wants "mood" among its settings.
 """
 
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -99,6 +101,8 @@ def greet(hello):
 
 if mode == "slow":
     time.sleep(0.3)
+if mode == "parting":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for line in iter(sys.stdin.readline, ""):
     if not line.endswith("\n"):
         break  # its sidecar left it unfinished
@@ -110,7 +114,7 @@ for line in iter(sys.stdin.readline, ""):
         task["id"] = task.pop("cancel")
         if mode == "polite":
             reply(task, {"result": "cancelled", "message": "told: " + task["reason"]})
-        elif mode != "deaf":
+        elif mode not in ("deaf", "parting"):
             reply(task, {"result": "error", "message": "stopped"})
         continue
     batch = task.get("tasks", [task])
@@ -120,3 +124,5 @@ for line in iter(sys.stdin.readline, ""):
     for member in batch:
         for action in member.get("data") or ([] if "tasks" in task else [["reply", {"result": "done"}]]):
             step(member, *action)
+if mode == "parting":
+    reply(member, {"result": "done"})

@@ -18,6 +18,7 @@ struct Conduct
 	bool		is_ready;		/* the process accepted its hello */
 	bool		has_replied;	/* with a word on a task: it works */
 	bool		has_ignored;	/* a line, and logged it */
+	bool		has_broken;		/* the protocol */
 	char	   *quote;			/* its faulty line, for the tasks only; or
 								 * NULL */
 };
@@ -44,7 +45,7 @@ conduct_free(Conduct *conduct)
 void
 conduct_begin(Conduct *conduct)
 {
-	conduct->is_ready = conduct->has_replied = conduct->has_ignored = false;
+	conduct->is_ready = conduct->has_replied = conduct->has_ignored = conduct->has_broken = false;
 }
 
 void
@@ -117,8 +118,15 @@ conduct_fault(Conduct *conduct, const char *what, char *quote)
 	log_line(TWT_LOG_WARN, "worker", "%s[%d]: worker %s", config->argv[0], resident_pid(conduct->resident), reason);
 	pfree(conduct->quote);
 	conduct->quote = quote;
+	conduct->has_broken = true;
 	resident_end(conduct->resident, reason);
 	pfree(reason);
+}
+
+bool
+conduct_has_broken(const Conduct *conduct)
+{
+	return conduct->has_broken;
 }
 
 void

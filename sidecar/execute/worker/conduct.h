@@ -58,6 +58,9 @@ extern void conduct_ignore(Conduct *conduct, const char *why);
 /* Ends the process, which broke the protocol.  Takes the quote, which may be NULL. */
 extern void conduct_fault(Conduct *conduct, const char *what, char *quote);
 
+/* Since then nothing that it says ends a task. */
+extern bool conduct_has_broken(const Conduct *conduct);
+
 /* It has said a word on a task, and ended one. */
 extern void conduct_replied(Conduct *conduct);
 extern void conduct_did_work(Conduct *conduct);

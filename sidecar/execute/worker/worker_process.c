@@ -236,12 +236,14 @@ finish(WorkerProcess *process, Task *task, const WorkerReply *reply)
 	end_idle(process);
 }
 
-/* From a process that is being ended, only reports of tasks taken up still count. */
+/*
+ * Replies of a process that is being ended still count, unless it has broken the
+ * protocol: it may have done a task in time.  A report of a task taken up always counts.
+ */
 static void
 take_reply(WorkerProcess *process, const WorkerReply *reply, const WorkerTask *whose)
 {
 	Task	   *task = flights_find(process->flights, whose->id, whose->version);
-	bool		is_up = worker_process_is_up(process);
 
 	if (task != NULL)
 		conduct_replied(process->conduct);
@@ -249,9 +251,9 @@ take_reply(WorkerProcess *process, const WorkerReply *reply, const WorkerTask *w
 		flights_take_up(process->flights, task, now(process));
 	else if (task != NULL && reply->word == WORKER_PROGRESS)
 		progress_note(process->setup->progress, task, reply->percent, reply->message);
-	else if (task != NULL && is_up)
+	else if (task != NULL && !conduct_has_broken(process->conduct))
 		finish(process, task, reply);
-	else if (is_up)
+	else if (worker_process_is_up(process))
 		conduct_ignore(process->conduct, "it names a task that is not in flight");
 }
 

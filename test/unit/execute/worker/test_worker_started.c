@@ -155,6 +155,29 @@ test_start_after_the_end_began_counts(void **state)
 	pfree(data);
 }
 
+/* The end of its process is not its fault, and what it has done is done. */
+static void
+test_answer_after_the_end_began_counts(void **state)
+{
+	TestTask   *late;
+	TestTask   *other;
+	TestTask   *answered;
+	char	   *data = psprintf("[" START ", [\"touch\", \"%s\"]]", fixture.path);
+
+	open_worker(PUPPET, "parting");
+	late = start_task("[" START ", [\"say\", \"\"]]");
+	other = start_task("[" START ", [\"say\", \"\"]]");
+	answered = start_task(data);
+	wait_for_holder();
+	fixture.config.grace_us = 0;
+	fixture.kind->stop_task(fixture.runner, &late->task, why);
+	wait_for_all();
+	assert_verdict(answered, TASK_DONE, NULL);
+	assert_verdict(late, TASK_FAILURE, why);
+	assert_verdict(other, TASK_FAILURE, "worker was stopped because another task passed its deadline");
+	pfree(data);
+}
+
 /* A worker that never says so may have begun whatever it could read. */
 static void
 test_unwritten_tasks_are_given_back(void **state)
@@ -240,6 +263,7 @@ main(void)
 		TEST(test_tasks_may_be_taken_up_in_any_order),
 		TEST(test_time_of_the_oldest_runs),
 		TEST(test_start_after_the_end_began_counts),
+		TEST(test_answer_after_the_end_began_counts),
 		TEST(test_next_program_may_say_nothing),
 		TEST(test_unwritten_tasks_are_given_back),
 	};
