@@ -50,6 +50,14 @@ ask(void *arg)
 		pg_send(silence->pg, &judge_silence, NULL, on_judged, silence);
 }
 
+/* A session without a limit might wait for its answer without an end. */
+static void
+on_limited(void *arg, PgOutcome outcome, PGresult *result)
+{
+	if (outcome == PG_FAILED)
+		pg_reset(((WebSilence *) arg)->pg, "could not set statement_timeout");
+}
+
 static void
 on_state(void *arg, bool is_up)
 {
@@ -57,7 +65,7 @@ on_state(void *arg, bool is_up)
 
 	if (!is_up)
 		return;
-	pg_send(silence->pg, &limit, NULL, NULL, NULL);
+	pg_send(silence->pg, &limit, NULL, on_limited, silence);
 	/* sidecars may have lost the same server, and count again by then */
 	loop_timer_start(silence->timer, LOOK_US);
 }

@@ -29,6 +29,7 @@
 
 #define END_PATIENCE_US SECONDS_TO_US(2)
 #define ERRCODE_LOCKED "55P03"
+#define ERRCODE_NO_FUNCTION "42883"
 
 typedef enum NodeState
 {
@@ -275,6 +276,17 @@ add_claim(const Node *node, WireParams *params)
 		wire_add_bool(params, claim == CLAIM_LEAD);
 }
 
+/*
+ * A session that has told no address would pass for one of an older sidecar, which a
+ * copy of the database does not refuse.  SQL of 1.0 has no such function.
+ */
+static void
+on_told(void *arg, PgOutcome outcome, PGresult *result)
+{
+	if (outcome == PG_FAILED && strcmp(pg_sqlstate(result), ERRCODE_NO_FUNCTION) != 0)
+		pg_reset(((Node *) arg)->pg, "could not tell its addresses");
+}
+
 static void
 send_start(Node *node)
 {
@@ -283,7 +295,7 @@ send_start(Node *node)
 
 	wire_init(&params);
 	pg_add_addresses(node->pg, &params);
-	pg_send(node->pg, &call_tell_addresses, &params, NULL, NULL);
+	pg_send(node->pg, &call_tell_addresses, &params, on_told, node);
 	wire_init(&params);
 	wire_add_text(&params, config->node);
 	wire_add_int8(&params, config->lease_us / 1000);

@@ -392,6 +392,41 @@ test_listen_refused(void **state)
 	}
 }
 
+/* Its first start is under way; the addresses that it tells get this answer. */
+static Node *
+begin_told(PgOutcome outcome, const char *state)
+{
+	Node	   *node = node_open(NULL, &config, &events, NULL);
+
+	come_up(node_pg(node));
+	pass_us(0);
+	failure_state = state;
+	end_call(find_call("tell_addresses"), outcome, NULL);
+	failure_state = "";
+	return node;
+}
+
+/* A copy of a database does not refuse a session that told it no address. */
+static void
+test_addresses_untold(void **state)
+{
+	Node	   *node = begin_told(PG_FAILED, "53200");
+
+	assert_false(pg_is_up(node_pg(node)));
+	assert_null(find_call("start_node"));
+	assert_int_equal(node_incarnation(node), 0);
+	node_free(node);
+}
+
+static void
+test_addresses_not_wanted(void **state)
+{
+	Node	   *node = begin_told(PG_FAILED, "42883");
+
+	assert_non_null(find_call("start_node"));
+	node_free(node);
+}
+
 int
 main(void)
 {
@@ -406,6 +441,8 @@ main(void)
 		cmocka_unit_test(test_end_locked),
 		cmocka_unit_test(test_stay_failing),
 		cmocka_unit_test(test_listen_refused),
+		cmocka_unit_test(test_addresses_untold),
+		cmocka_unit_test(test_addresses_not_wanted),
 		cmocka_unit_test(test_one_tick),
 		cmocka_unit_test(test_ending_is_final),
 		cmocka_unit_test(test_patience),
