@@ -7,6 +7,10 @@
  *		partition would get a second index when it is attached.  It is attached here
  *		too, because CREATE TABLE ... PARTITION OF would wait for readers.
  *
+ *		ANALYZE holds a snapshot while it reads, and no session can reuse the room of
+ *		live tasks meanwhile.  So its sample is a tenth of the default's, unless the
+ *		whole has a target of its own (ALTER COLUMN ... SET STATISTICS).
+ *
  * Parameters
  *		whole			finished_task or task_attempt, here and in the functions below
  *
@@ -22,6 +26,11 @@ BEGIN
 	EXECUTE format('CREATE TABLE twtasks.%I (LIKE twtasks.%I
 						INCLUDING ALL EXCLUDING COMMENTS EXCLUDING STATISTICS)', name, whole);
 	EXECUTE format('ALTER TABLE twtasks.%I REPLICA IDENTITY FULL', name);
+	EXECUTE (
+		SELECT format('ALTER TABLE twtasks.%I ', name)
+			|| string_agg(format('ALTER COLUMN %I SET STATISTICS %s', a.attname, coalesce(nullif(a.attstattarget, -1), 10)), ', ')
+		FROM pg_attribute a
+		WHERE a.attrelid = ('twtasks.' || whole)::regclass AND a.attnum > 0 AND NOT a.attisdropped);
 	EXECUTE format('CREATE INDEX %I ON twtasks.%I (%s)', name || '_id', name,
 				   CASE whole WHEN 'finished_task' THEN 'id' ELSE 'task_id, version' END);
 	EXECUTE format('ALTER TABLE twtasks.%I ATTACH PARTITION twtasks.%I %s', whole, name, bounds);

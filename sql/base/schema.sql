@@ -112,6 +112,12 @@ CREATE TABLE twtasks.unique_key (
 	CONSTRAINT unique_key_pkey PRIMARY KEY (task_id),
 	CONSTRAINT unique_key_key UNIQUE (key)
 );
+/* It grows with the history: see make_partition().  An update keeps targets that somebody has set, so it does not run this. */
+DO $$
+BEGIN
+	ALTER TABLE twtasks.unique_key ALTER COLUMN task_id SET STATISTICS 10, ALTER COLUMN key SET STATISTICS 10,
+		ALTER COLUMN put_version SET STATISTICS 10;
+END $$;
 COMMENT ON TABLE twtasks.unique_key IS 'Ids and keys given by callers, for as long as the task is kept: a second add finds the first here';
 
 CREATE TABLE twtasks.node (

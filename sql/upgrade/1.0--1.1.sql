@@ -99,6 +99,26 @@ END $$;
 
 ALTER TABLE twtasks.finished_task ADD COLUMN started timestamptz, ADD COLUMN outcome jsonb;
 
+/* As in make_partition().  Targets that somebody has set stay, and a whole's are for its partitions to come. */
+DO $$
+DECLARE
+	change text;
+BEGIN
+	FOR change IN
+		SELECT pg_catalog.format('ALTER TABLE %s ', a.attrelid::pg_catalog.regclass)
+			OPERATOR(pg_catalog.||) pg_catalog.string_agg(pg_catalog.format('ALTER COLUMN %I SET STATISTICS 10', a.attname), ', ')
+		FROM pg_catalog.pg_attribute a
+		WHERE a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped AND COALESCE(a.attstattarget, -1) OPERATOR(pg_catalog.<) 0
+		  AND (a.attrelid OPERATOR(pg_catalog.=) 'twtasks.unique_key'::pg_catalog.regclass OR EXISTS (
+			SELECT FROM pg_catalog.pg_inherits i
+			WHERE i.inhrelid OPERATOR(pg_catalog.=) a.attrelid
+			  AND i.inhparent OPERATOR(pg_catalog.=) 'twtasks.finished_task'::pg_catalog.regclass))
+		GROUP BY a.attrelid
+	LOOP
+		EXECUTE change;
+	END LOOP;
+END $$;
+
 /* Tables of the type get the attribute, too. */
 ALTER TYPE twtasks.ended_task ADD ATTRIBUTE started timestamptz CASCADE;
 

@@ -155,7 +155,9 @@ sub contents
 		'SELECT c.oid::regclass, c.relkind, r.rolname, c.relacl,
 				pg_get_expr(c.relpartbound, c.oid)
 		 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
-		 WHERE relnamespace = \'twtasks\'::regnamespace ORDER BY c.oid::regclass::text'
+		 WHERE relnamespace = \'twtasks\'::regnamespace ORDER BY c.oid::regclass::text',
+		'SELECT a.attrelid::regclass, a.attname, a.attstattarget FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+		 WHERE relnamespace = \'twtasks\'::regnamespace AND a.attstattarget > 0 ORDER BY a.attrelid::regclass::text, a.attname'
 	);
 }
 

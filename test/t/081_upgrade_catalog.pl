@@ -71,6 +71,9 @@ my $kept = in_database('kept',
 	'REVOKE EXECUTE ON FUNCTION twtasks.read_to_do FROM PUBLIC',
 	'REVOKE SELECT ON twtasks.audit FROM twtasks_viewer',
 	'ALTER TABLE twtasks.task SET (autovacuum_vacuum_threshold = 77)',
+	'SELECT twtasks_internal.make_partitions()',
+	'ALTER TABLE twtasks.finished_task ALTER COLUMN type SET STATISTICS 300, ALTER COLUMN data SET STATISTICS 0',
+	'ALTER TABLE twtasks.unique_key ALTER COLUMN key SET STATISTICS 200',
 	'CREATE ROLE clerk',
 	q{CREATE FUNCTION public.decide(read_model jsonb, data jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
 		SET search_path = pg_catalog, pg_temp AS 'SELECT data'},
@@ -86,6 +89,15 @@ is( $kept->query(q{SELECT has_function_privilege('app', 'twtasks.add_task'::regp
 		FROM pg_class WHERE oid = 'twtasks.task'::regclass}),
 	't|f|f|f|t',
 	'an update keeps the rights and the options that were set');
+
+my $targets = q{SELECT string_agg(DISTINCT concat_ws(' ', a.attname, a.attstattarget), ', ' ORDER BY concat_ws(' ', a.attname, a.attstattarget))
+	FROM pg_attribute a WHERE a.attnum > 0 AND NOT a.attisdropped};
+is($kept->query("$targets AND a.attstattarget <> 10 AND a.attrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'twtasks.finished_task'::regclass)"),
+	'data 0, type 300', 'all partitions keep the statistics targets that were set, and get ours for the other columns');
+is($kept->query("$targets AND a.attrelid = 'twtasks.unique_key'::regclass"), 'key 200, put_version 10, task_id 10', '... and so does the table of keys');
+$kept->query('SELECT twtasks_internal.make_partitions(20)');
+is($kept->query("$targets AND a.attrelid = (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'twtasks.finished_task'::regclass ORDER BY inhrelid DESC LIMIT 1) AND a.attstattarget <> 10"),
+	'data 0, type 300', 'partitions that are made later have them, too');
 
 is($kept->query('SELECT readers, answerers FROM twtasks.kinds'), '{app,clerk}|{clerk}', 'an update keeps who may read and answer items');
 
