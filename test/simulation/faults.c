@@ -274,9 +274,8 @@ add_task(int number)
 {
 	Row		   *row;
 
-	if (act_begin(number) && server_is_up() && model_count() < MODEL_TASKS)
+	if (act_begin(number) && server_is_up() && model_add_task())
 	{
-		model_add_task();
 		row = model_find(model_row(model_count() - 1)->id);
 		row->padding = world_happens(800) ? 0 : (int) world_between(500, 4000);
 		act_tell("task %d of type %s and priority %d is added, %s", row->number, model_types[row->type], row->priority,
@@ -311,6 +310,21 @@ next_tasks(void *arg)
 		add_task(number + i);
 }
 
+/* People pause schedules, and let them go on. */
+static void
+next_schedule_act(void *arg)
+{
+	int			number;
+
+	if (world_now_us() >= end_us)
+		return;
+	number = acts_next();
+	if (act_begin(number) && server_is_up())
+		model_pause_any_schedule();
+	(void) world_after(world_between(SECONDS_TO_US(1), SECONDS_TO_US(40)), next_schedule_act, NULL);
+	act_end();
+}
+
 void
 faults_begin(int64 us, bool is_light)
 {
@@ -320,6 +334,11 @@ faults_begin(int64 us, bool is_light)
 		weights[i] = (is_light && !kinds[i].is_light) || world_happens(500) ? 0 : (int) world_between(1, 10);
 	(void) world_after(world_between(0, SECONDS_TO_US(3)), next_fault, NULL);
 	(void) world_after(world_between(0, SECONDS_TO_US(2)), next_tasks, NULL);
+	world_leave();
+	if (!model_has_schedules())
+		return;
+	world_enter(acts_next());
+	(void) world_after(world_between(0, SECONDS_TO_US(30)), next_schedule_act, NULL);
 	world_leave();
 }
 

@@ -26,6 +26,8 @@
  *	- a node that frees a slot of the cluster offers it if others wait, and a node that is
  *	  offered one uses it or hands it on, once nothing fails;
  *	- somebody works while tasks wait, once nothing fails;
+ *	- each occurrence of a schedule is added at most once and not before its time.  While
+ *	  the faults are light and no clock was set, it is added soon, whoever leads;
  *	- no task is lost: in the end each one has ended.
  *
  *-------------------------------------------------------------------------
@@ -109,6 +111,18 @@ extern void judge_promote(const Row *row);
 
 /* It ends, since it has expired. */
 extern void judge_expire(const Row *row);
+
+/* ---- schedules; times are the database's ---- */
+
+/* The schedule goes on; its next occurrence. */
+extern void judge_schedule_starts(int schedule, int64 next_us);
+extern void judge_schedule_ends(int schedule);
+
+/* Its occurrences that are due, from that one on, are added now, or left out by its rule. */
+extern void judge_schedule(int schedule, int64 due_us);
+
+/* The task of one occurrence is added. */
+extern void judge_occurrence(int schedule, int64 at_us);
 
 /* ---- limits of the cluster ---- */
 

@@ -66,6 +66,7 @@ void
 times_begin(void)
 {
 	memset(&times, 0, sizeof(times));
+	judge_schedules_begin();
 	times.light_us = times.quiet_us = -1;
 	for (int i = 0; i < MODEL_TASKS; i++)
 		times.places[i].version = -1;
@@ -91,8 +92,8 @@ since_us(int64 base_us)
 
 /* ---- delays and expiry ---- */
 
-static int64
-world_us(int64 clock_us)
+int64
+times_world_us(int64 clock_us)
 {
 	return world_now_us() + clock_us - model_clock_us();
 }
@@ -100,12 +101,11 @@ world_us(int64 clock_us)
 void
 judge_wait(const Row *row)
 {
-	times.due_us[row->number] = world_us(row->next_us);
+	times.due_us[row->number] = times_world_us(row->next_us);
 }
 
-/* The time since the task was due, or since the faults are light. */
-static int64
-late_us(int64 due_us)
+int64
+times_late_us(int64 due_us)
 {
 	return times.light_us < 0 ? -1 : since_us(Max(due_us, times.light_us));
 }
@@ -113,7 +113,7 @@ late_us(int64 due_us)
 void
 judge_promote(const Row *row)
 {
-	if (late_us(times.due_us[row->number]) > PROMOTED_US)
+	if (times_late_us(times.due_us[row->number]) > PROMOTED_US)
 		world_fail("task %d v" INT64_FORMAT " was due at %.3f s, and may run only now", row->number, row->version,
 				   times.due_us[row->number] / 1e6);
 }
@@ -122,9 +122,9 @@ void
 judge_expire(const Row *row)
 {
 	world_tell("task %d v" INT64_FORMAT " has expired", row->number, row->version);
-	if (late_us(world_us(row->expires_us)) > EXPIRED_US)
+	if (times_late_us(times_world_us(row->expires_us)) > EXPIRED_US)
 		world_fail("task %d v" INT64_FORMAT " has expired at %.3f s, and ends only now", row->number, row->version,
-				   world_us(row->expires_us) / 1e6);
+				   times_world_us(row->expires_us) / 1e6);
 }
 
 void
@@ -296,6 +296,7 @@ void
 judge_look(void)
 {
 	note_places();
+	judge_schedules_look();
 	if (times.quiet_us < 0 || world_now_us() < times.quiet_us)
 		return;
 	check_idle();

@@ -18,6 +18,12 @@ extern void times_begin(void);
 extern void times_excuse(void);
 extern void times_expect_starts(void);
 
+/* The world's time for that one of the database. */
+extern int64 times_world_us(int64 clock_us);
+
+/* The time since something was due, or since the faults are light; -1: they are not. */
+extern int64 times_late_us(int64 due_us);
+
 /* The row is grabbed now. */
 extern void times_grab(const Row *row);
 
@@ -26,5 +32,10 @@ extern void times_leave(const Row *row);
 
 /* See judge_ask(); after times_leave() for all tasks of the call. */
 extern void times_ask(const Process *process, const Row *row);
+
+/* ---- judge_schedules.c ---- */
+
+extern void judge_schedules_begin(void);
+extern void judge_schedules_look(void);
 
 #endif							/* SIM_JUDGE_TIMES_H */

@@ -40,6 +40,7 @@ typedef struct Model
 {
 	Row			rows[MODEL_TASKS];
 	int			nrows;
+	int			nadded;			/* by applications */
 	Undo		undo[UNDO_MOST];
 	int			nundo;
 	int64		transaction;
@@ -66,6 +67,7 @@ model_begin(bool is_ring)
 
 	nodes_begin();
 	limits_begin();
+	schedules_begin();
 }
 
 int64
@@ -115,15 +117,38 @@ model_find(const void *id)
 
 	memcpy(&number, (const char *) id + 12, sizeof(number));
 	number = pg_ntoh32(number);
-	if (number >= (uint32) model.nrows || memcmp(model.rows[number].id, id, 16) != 0)
-		return NULL;
-	return &model.rows[number];
+	if (number < (uint32) model.nrows && memcmp(model.rows[number].id, id, 16) == 0)
+		return &model.rows[number];
+	/* A server may have chosen another id. */
+	for (int i = 0; i < model.nrows; i++)
+		if (model.rows[i].is_scheduled && memcmp(model.rows[i].id, id, 16) == 0)
+			return &model.rows[i];
+	return NULL;
 }
 
 const char *
 model_status_name(Status status)
 {
 	return status_names[status];
+}
+
+Row *
+tables_new_row(void)
+{
+	Row		   *row = &model.rows[model.nrows];
+	uint32		number = pg_hton32(model.nrows);
+
+	if (model.nrows == MODEL_TASKS)
+		world_fail("more than %d tasks", MODEL_TASKS);
+	memset(row, 0, sizeof(*row));
+	for (int i = 0; i < 12; i++)
+		row->id[i] = (uint8) world_between(0, 255);
+	memcpy(row->id + 12, &number, sizeof(number));
+	row->number = model.nrows++;
+
+	row->cancel = -1;
+	row->size = MODEL_SIZE;
+	return row;
 }
 
 void
@@ -198,7 +223,7 @@ static void
 notify(const Row *row, int64 due_us)
 {
 	char		payload[TRIGGER_TEXT_MAX + 64];
-	Trigger		trigger = {.version = row->version, .due_us = Max(due_us, 0), .size = MODEL_SIZE, .priority = row->priority};
+	Trigger		trigger = {.version = row->version, .due_us = Max(due_us, 0), .size = row->size, .priority = row->priority};
 	int			len = snprintf(payload, sizeof(payload), "%s\n", model_buckets[row->bucket]);
 
 	memcpy(trigger.id, row->id, sizeof(row->id));
@@ -269,7 +294,7 @@ add_trigger(Columns *columns, const Row *row)
 	add_figure(columns, TRIGGERS_VERSION, row->version);
 	add_element(&columns->elements[TRIGGERS_TYPE], model_types[row->type], strlen(model_types[row->type]));
 	add_figure(columns, TRIGGERS_PRIORITY, row->priority);
-	add_figure(columns, TRIGGERS_SIZE, MODEL_SIZE);
+	add_figure(columns, TRIGGERS_SIZE, row->size);
 	add_figure(columns, TRIGGERS_BUCKET, row->bucket + 1);
 }
 
@@ -438,6 +463,8 @@ call_of_tasks(Session *session, const ServerCall *call)
 		return tasks_sweep(call);
 	if (statement == &call_promote)
 		return tasks_promote();
+	if (statement == &call_schedules)
+		return schedules_run();
 	if (statement == &call_expire)
 		return tasks_expire();
 	if (statement == &call_recover)
@@ -478,7 +505,6 @@ plain_call(const PgStatement *statement)
 	}			plains[] = {
 		{&call_set_timeout, 0, 1}, {&call_tell_addresses, 0, 1}, {&call_note_faults, 0, 1}, {&call_take_types, 0, 1},
 		{&call_note_flow, 0, 2}, {&call_note_progress, 0, 2}, {&call_duties, 0, 1},
-		{&call_schedules, SCHEDULES_NEXT_MS, SCHEDULES_NEXT_MS + 1},
 		{&call_partitions, 1, 1}, {&call_clean, 0, 1}, {&call_clean_slots, 0, 1}, {&call_vacuum, 0, 1}, {&call_judge, 1, 1},
 	};
 
@@ -543,24 +569,18 @@ model_call(Session *session, const ServerCall *call, const char **state)
 
 /* ---- applications and people ---- */
 
-void
+bool
 model_add_task(void)
 {
-	Row		   *row = &model.rows[model.nrows];
-	uint32		number = pg_hton32(model.nrows);
+	Row		   *row;
 
-	if (model.nrows == MODEL_TASKS)
-		return;
-	memset(row, 0, sizeof(*row));
-	for (int i = 0; i < 12; i++)
-		row->id[i] = (uint8) world_between(0, 255);
-	memcpy(row->id + 12, &number, sizeof(number));
-	row->number = model.nrows++;
-
+	if (model.nadded == MODEL_ADDED)
+		return false;
+	row = tables_new_row();
+	model.nadded++;
 	row->type = (int) world_between(0, MODEL_TYPES - 1);
 	row->bucket = (int) world_between(0, MODEL_BUCKETS - 1);
 	row->priority = (int) world_between(0, TRIGGER_PRIORITIES - 1);
-	row->cancel = -1;
 	row->queued = !world_happens(200);
 	row->status = row->queued ? ROW_SUBMITTED : ROW_WAITING;
 	row->next_us = model_clock_us() + world_between(0, SECONDS_TO_US(20));
@@ -572,6 +592,7 @@ model_add_task(void)
 	world_count(REACHED_TASKS);
 	tables_commit(true);
 	tables_trigger(row, row->queued ? -1 : row->next_us);
+	return true;
 }
 
 /* Tasks that nobody runs end at once; the sidecar of another task is asked. */

@@ -4,8 +4,8 @@
  *		What the functions of the extension do, on tables in memory.
  *
  * The model knows the functions that a sidecar calls.  It names any other call, and
- * refuses it as an older extension would.  It has no schedules, no
- * functions of policies, and no locks that a transaction holds over time.
+ * refuses it as an older extension would.  It has no functions of
+ * policies, and no locks that a transaction holds over time.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,10 +14,15 @@
 
 #include "server.h"
 
-#define MODEL_TASKS 400
+#define MODEL_ADDED 400			/* by applications */
+#define MODEL_TASKS 600			/* schedules add the others */
+#define MODEL_SCHEDULES 3
 #define MODEL_TYPES 3
 #define MODEL_BUCKETS 2
 #define MODEL_SIZE 4			/* bytes of the data of each task: {} */
+
+/* A schedule gives its tasks a context, too. */
+#define MODEL_SCHEDULED_SIZE 66
 
 extern const char *const model_types[MODEL_TYPES];
 extern const char *const model_buckets[MODEL_BUCKETS];
@@ -65,6 +70,8 @@ typedef struct Row
 	int			padding;		/* bytes of its data beside {} */
 	int64		cancel;			/* version that a person wants to cancel; -1:
 								 * none */
+	bool		is_scheduled;	/* a schedule has added it */
+	int			size;			/* as triggers have it */
 } Row;
 
 /* is_ring: triggers come through shared memory, else by notifications. */
@@ -88,7 +95,8 @@ extern int64 model_behind_us(void);
 
 /* ---- applications and people ---- */
 
-extern void model_add_task(void);
+/* False: there is no room for another task of an application. */
+extern bool model_add_task(void);
 extern void model_cancel(int number);
 extern void model_cancel_any(void);
 
@@ -108,6 +116,40 @@ extern void model_choose_limits(void);
 /* A limit of the cluster is set, changed or dropped; and in the end none is 0. */
 extern void model_change_limit(void);
 extern void model_open_limits(void);
+
+/* A schedule's rule for occurrences that nobody added in time. */
+typedef enum Missed
+{
+	MISSED_SKIP,
+	MISSED_ONCE,
+	MISSED_ALL,
+	MISSED_COUNT
+} Missed;
+
+typedef struct ScheduleTerms
+{
+	int64		period_us;
+	Missed		missed;
+	int			missed_limit;
+	int			type;
+	int			bucket;
+	int			priority;
+	int64		expires_us;		/* after the occurrence; 0: never */
+} ScheduleTerms;
+
+/* At the begin: schedules for the whole run. */
+extern void model_choose_schedules(void);
+extern void model_add_schedule(int number, const ScheduleTerms *terms);
+
+/* NULL: there is none. */
+extern const ScheduleTerms *model_schedule(int number);
+extern bool model_has_schedules(void);
+
+/* By the database's clock; -1: it is paused. */
+extern int64 model_schedule_next_us(int number);
+extern void model_pause_schedule(int number, bool is_paused);
+extern void model_pause_any_schedule(void);
+extern void model_pause_schedules(bool is_paused);
 
 /* Triggers are lost and doubled, in so many of a thousand cases. */
 extern void model_disturb_triggers(int lost, int doubled);

@@ -150,7 +150,7 @@ whole_ms(int64 us)
 static void
 fill_work(PGresult *result)
 {
-	int64		next_us = -1;
+	int64		next_us = schedules_next_us();
 	bool		has_work = false;
 
 	for (int i = 0; i < model_count(); i++)

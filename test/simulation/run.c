@@ -24,6 +24,9 @@
 #define ALONE_TASKS 15
 #define ALONE_US SECONDS_TO_US(200)
 
+/* Schedules go on for so long while it is alone. */
+#define SCHEDULES_US SECONDS_TO_US(70)
+
 static void
 run_for(int64 us)
 {
@@ -69,6 +72,23 @@ wait_for_ends(int64 us)
 	check_ends();
 }
 
+/* They go on, and end again, since each task shall end. */
+static void
+run_schedules(void)
+{
+	int64		until_us = world_now_us() + SCHEDULES_US;
+
+	if (!model_has_schedules())
+		return;
+	model_pause_schedules(false);
+	while (world_now_us() < until_us)
+	{
+		run_for(SECONDS_TO_US(1));
+		judge_look();
+	}
+	model_pause_schedules(true);
+}
+
 /* A node that has stood still while others did its work shows it when they are gone. */
 static void
 try_alone(void)
@@ -82,6 +102,7 @@ try_alone(void)
 	judge_expect_quiet(true);
 	faults_add_tasks(ALONE_TASKS);
 	faults_add_tasks(ALONE_TASKS);
+	run_schedules();
 	wait_for_ends(ALONE_US);
 }
 
@@ -109,6 +130,9 @@ run(uint64 seed, bool is_told, Acts *acts)
 	is_ring = world_happens(650);
 	model_begin(is_ring);
 	model_choose_limits();
+	if (act_begin(HABIT_SCHEDULES) && world_happens(300))
+		model_choose_schedules();
+	act_end();
 	lease_s = world_happens(500) ? 30 : world_between(5, 12);
 	machines_begin(is_ring, lease_s);
 	faults_begin(world_between(SECONDS_TO_US(5), SECONDS_TO_US(60)), false);
@@ -120,6 +144,7 @@ run(uint64 seed, bool is_told, Acts *acts)
 	faults_begin(SECONDS_TO_US(20), true);
 	run_for(SECONDS_TO_US(20));
 	faults_end();
+	model_pause_schedules(true);
 	judge_expect_quiet(false);
 	wait_for_ends(LIVENESS_US + model_behind_us());
 	run_for(SECONDS_TO_US(20));

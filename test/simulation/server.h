@@ -122,6 +122,9 @@ extern bool session_take_sweep(Session *session);
 /* By how much a task's retry comes before its time, at most that: a matter of chance. */
 extern int64 server_jitter(const uint8 *id, int64 delay_us, int64 most_us);
 
+/* May change the id of a task that a schedule adds. */
+extern void server_choose_id(int schedule, int64 occurrence_us, uint8 *id);
+
 /* Lets the sessions that wait in next_triggers look again. */
 extern void server_wake(void);
 

@@ -36,6 +36,9 @@ typedef struct NodeRow
 
 extern Row *tables_row(int number);
 
+/* Another row, with an id of its own. */
+extern Row *tables_new_row(void);
+
 /* Call it before each change of a row. */
 extern void tables_touch(Row *row);
 extern void tables_commit(bool durable);
@@ -107,6 +110,14 @@ extern void limits_note_ask(int type, int64 incarnation);
 
 /* Tasks of each type have left their slots, and their node has not ended them. */
 extern void limits_offer_types(const int *freed);
+
+/* ---- schedules ---- */
+
+extern void schedules_begin(void);
+extern PGresult *schedules_run(void);
+
+/* When the next one is due, by the database's clock; -1: never. */
+extern int64 schedules_next_us(void);
 
 /* ---- tasks.c ---- */
 

@@ -480,7 +480,7 @@ tasks_sweep(const ServerCall *call)
 		result_int(result, at, SWEEP_VERSION, rows[i]->version);
 		result_text(result, at, SWEEP_TYPE, model_types[rows[i]->type]);
 		result_int(result, at, SWEEP_PRIORITY, rows[i]->priority);
-		result_int(result, at, SWEEP_SIZE, MODEL_SIZE);
+		result_int(result, at, SWEEP_SIZE, rows[i]->size);
 		put_place(result, at, SWEEP_PLACE, rows[i]);
 	}
 	return result;

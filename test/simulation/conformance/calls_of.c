@@ -383,6 +383,14 @@ calls_expire(int session, int64 incarnation)
 }
 
 void
+calls_schedules(int session, int64 incarnation)
+{
+	ServerCall	call = begin(&call_schedules);
+
+	sides_call(session, &call);
+}
+
+void
 calls_recover(int session, int64 incarnation)
 {
 	ServerCall	call = begin(&call_recover);

@@ -24,6 +24,7 @@ extern void calls_sweep(int session, int64 incarnation);
 extern void calls_policies(int session, int64 incarnation);
 extern void calls_promote(int session, int64 incarnation);
 extern void calls_expire(int session, int64 incarnation);
+extern void calls_schedules(int session, int64 incarnation);
 extern void calls_recover(int session, int64 incarnation);
 extern void calls_take_cancels(int session, int64 incarnation);
 

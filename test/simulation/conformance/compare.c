@@ -29,6 +29,7 @@ static const Shape shapes[] = {
 	{&call_policies, "tt-----b-", -1},
 	{&call_promote, "ii-", -1},
 	{&call_expire, "i", -1},
+	{&call_schedules, "iiii", -1},
 	{&call_recover, "iiii", -1},
 };
 
@@ -159,6 +160,15 @@ model_node_text(StringInfo to, const NodeRow *node)
 	appendStringInfoChar(to, '\n');
 }
 
+static void
+schedule_text(StringInfo to, int number, int64 next_us)
+{
+	appendStringInfo(to, "schedule %d", number);
+	if (next_us >= 0)
+		put_named_time(to, "next", next_us);
+	appendStringInfoChar(to, '\n');
+}
+
 void
 model_rows_text(StringInfo to)
 {
@@ -170,6 +180,9 @@ model_rows_text(StringInfo to)
 	for (int64 i = 1; (node = nodes_find(i)) != NULL; i++)
 		if (!node->has_ended)
 			model_node_text(to, node);
+	for (int i = 0; i < MODEL_SCHEDULES; i++)
+		if (model_schedule(i) != NULL)
+			schedule_text(to, i, model_schedule_next_us(i));
 	sort_lines(to);
 }
 
@@ -227,6 +240,15 @@ server_node_text(StringInfo to, const PGresult *rows, int i)
 	appendStringInfoChar(to, '\n');
 }
 
+/* Its name is its number. */
+#define SCHEDULES_SQL "SELECT s.name::integer, s.next_run FROM twtasks.schedule s"
+
+static void
+server_schedule_text(StringInfo to, const PGresult *rows, int i)
+{
+	schedule_text(to, (int) wire_get_int(rows, i, 0), PQgetisnull(rows, i, 1) ? -1 : wire_get_time(rows, i, 1));
+}
+
 static void
 put_rows(StringInfo to, PGconn *conn, const char *name, void (*put) (StringInfo to, const PGresult *rows, int i))
 {
@@ -244,6 +266,7 @@ server_rows_prepare(PGconn *conn)
 {
 	PQclear(PQprepare(conn, "tasks", TASKS_SQL, 0, NULL));
 	PQclear(PQprepare(conn, "nodes", NODES_SQL, 0, NULL));
+	PQclear(PQprepare(conn, "schedules", SCHEDULES_SQL, 0, NULL));
 }
 
 void
@@ -251,10 +274,27 @@ server_rows_text(StringInfo to, PGconn *conn)
 {
 	put_rows(to, conn, "tasks", server_task_text);
 	put_rows(to, conn, "nodes", server_node_text);
+	put_rows(to, conn, "schedules", server_schedule_text);
 	sort_lines(to);
 }
 
 /* ---- triggers ---- */
+
+/* Version 0 is a schedule, whose trigger has any id, and a time alone. */
+static void
+trigger_text(StringInfo to, const char *bucket, int bucket_len, const char *line, int len)
+{
+	Trigger		trigger;
+
+	if (trigger_decode(line, len, &trigger) && trigger.version == 0)
+	{
+		appendStringInfo(to, "%.*s a schedule", bucket_len, bucket);
+		put_named_time(to, "due", trigger.due_us);
+		appendStringInfo(to, " %s\n", trigger.type);
+		return;
+	}
+	appendStringInfo(to, "%.*s %.*s\n", bucket_len, bucket, len, line);
+}
 
 void
 payload_text(StringInfo to, const char *payload)
@@ -265,7 +305,7 @@ payload_text(StringInfo to, const char *payload)
 	{
 		const char *next = strchr(line + 1, '\n');
 
-		appendStringInfo(to, "%.*s %.*s\n", (int) strcspn(payload, "\n"), payload, (int) strcspn(line + 1, "\n"), line + 1);
+		trigger_text(to, payload, (int) strcspn(payload, "\n"), line + 1, (int) strcspn(line + 1, "\n"));
 		line = next;
 	}
 }

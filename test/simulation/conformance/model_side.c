@@ -153,6 +153,12 @@ server_jitter(const uint8 *id, int64 delay_us, int64 most_us)
 	return 0;
 }
 
+void
+server_choose_id(int schedule, int64 occurrence_us, uint8 *id)
+{
+	sides_scheduled_id(schedule, occurrence_us, id);
+}
+
 /* ---- signals to backends, of SQL handlers that are not compared ---- */
 
 void
@@ -210,6 +216,26 @@ judge_promote(const Row *row)
 
 void
 judge_expire(const Row *row)
+{
+}
+
+void
+judge_schedule_starts(int schedule, int64 next_us)
+{
+}
+
+void
+judge_schedule_ends(int schedule)
+{
+}
+
+void
+judge_schedule(int schedule, int64 due_us)
+{
+}
+
+void
+judge_occurrence(int schedule, int64 at_us)
 {
 }
 

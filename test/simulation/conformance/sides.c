@@ -65,6 +65,20 @@ sides_ask(const char *sql, const char *param)
 }
 
 void
+sides_scheduled_id(int schedule, int64 occurrence_us, uint8 *id)
+{
+	char	   *sql = psprintf("SELECT task_id FROM twtasks.schedule_run WHERE name = '%d' "
+							   "AND occurrence = to_timestamp(" INT64_FORMAT ")", schedule, occurrence_us / SECONDS_TO_US(1));
+	PGresult   *result = PQexecParams(sides.person, sql, 0, NULL, NULL, NULL, NULL, 1);
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1)
+		world_fail("schedule %d: the server has not added the task of " INT64_FORMAT, schedule, occurrence_us);
+	memcpy(id, PQgetvalue(result, 0, 0), 16);
+	PQclear(result);
+	pfree(sql);
+}
+
+void
 sides_open(const char *conninfo, const char *clock)
 {
 	int			fd = open(clock, O_RDWR);
@@ -102,7 +116,7 @@ sides_begin(void)
 
 	sides_show_time();
 	sides_ask("TRUNCATE twtasks.task, twtasks.finished_task, twtasks.task_attempt, twtasks.unique_key, twtasks.audit, "
-			  "twtasks.cancel_request, twtasks.node, twtasks.pause", NULL);
+			  "twtasks.cancel_request, twtasks.node, twtasks.pause, twtasks.schedule, twtasks.schedule_run, twtasks.schedule_audit", NULL);
 }
 
 /* ---- sessions ---- */

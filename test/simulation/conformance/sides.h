@@ -38,6 +38,9 @@ extern void sides_disconnect(int session);
 /* The session makes the call on both sides, which must give the same answer. */
 extern void sides_call(int session, ServerCall *call);
 
+/* The id of the task that the server has added for that occurrence. */
+extern void sides_scheduled_id(int schedule, int64 occurrence_us, uint8 *id);
+
 /* A person's statement, with at most one parameter of type text. */
 extern void sides_ask(const char *sql, const char *param);
 

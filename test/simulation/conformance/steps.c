@@ -179,6 +179,12 @@ expire(void)
 }
 
 static void
+run_schedules(void)
+{
+	call_by_any(calls_schedules);
+}
+
+static void
 recover(void)
 {
 	call_by_any(calls_recover);
@@ -214,8 +220,7 @@ add_one(void)
 	const Row  *row;
 	char	   *sql;
 
-	model_add_task();
-	if (model_count() == before)
+	if (!model_add_task())
 		return;
 	row = model_row(before);
 	sql = psprintf("SELECT twtasks.add_task('%s', data => '{}', priority => %d, bucket => '%s', task_id => $1::uuid, "
@@ -282,6 +287,66 @@ pause_or_resume(void)
 			  is_type ? model_types[which] : model_buckets[which]);
 }
 
+/* Periods of minutes that a cron expression can name. */
+static ScheduleTerms
+any_terms(void)
+{
+	static const int minutes[] = {1, 2, 5};
+
+	return (ScheduleTerms)
+	{
+		.period_us = SECONDS_TO_US(60) * minutes[chance_between(0, lengthof(minutes) - 1)],
+			.missed = (Missed) chance_between(0, MISSED_COUNT - 1),
+			.missed_limit = (int) chance_between(1, 3),
+			.type = (int) chance_between(0, MODEL_TYPES - 1),
+			.bucket = (int) chance_between(0, MODEL_BUCKETS - 1),
+			.priority = (int) chance_between(0, 9),
+			.expires_us = chance_happens(500) ? 0 : chance_between(1, SECONDS_TO_US(200))
+	};
+}
+
+static void
+add_schedule(int number, const char *name)
+{
+	static const char *const rules[] = {"skip", "once", "all"};
+	ScheduleTerms terms = any_terms();
+	char	   *sql = psprintf("SELECT twtasks.schedule($1, '*/%d * * * *', '%s', '{}', missed => '%s', missed_limit => %d, "
+							   "bucket => '%s', priority => %d, expires_after => nullif('" INT64_FORMAT " us'::interval, '0'))",
+							   (int) (terms.period_us / SECONDS_TO_US(60)), model_types[terms.type], rules[terms.missed],
+							   terms.missed_limit, model_buckets[terms.bucket], terms.priority, terms.expires_us);
+
+	world_tell("%s", sql);
+	model_add_schedule(number, &terms);
+	sides_ask(sql, name);
+	pfree(sql);
+}
+
+/* Adds a schedule, pauses it, or lets it go on. */
+static void
+change_schedule(void)
+{
+	int			number = (int) chance_between(0, MODEL_SCHEDULES - 1);
+	char	   *name = psprintf("%d", number);
+
+	if (model_schedule(number) == NULL)
+		add_schedule(number, name);
+	else
+	{
+		model_pause_schedule(number, model_schedule_next_us(number) >= 0);
+		sides_ask("SELECT CASE WHEN twtasks.pause_schedule($1) <> 'paused' THEN twtasks.resume_schedule($1) END", name);
+	}
+	pfree(name);
+}
+
+static void
+pass_minutes(void)
+{
+	int64		us = chance_between(1, SECONDS_TO_US(600));
+
+	world_tell("%.6f s pass", us / 1e6);
+	(void) world_step(world_now_us() + us);
+}
+
 static void
 pass_time(void)
 {
@@ -295,7 +360,7 @@ static void
 set_clock(void)
 {
 	int64		by_us = chance_happens(500) ? chance_between(SECONDS_TO_US(-3), SECONDS_TO_US(3)) :
-		chance_between(SECONDS_TO_US(-40), SECONDS_TO_US(40));
+	chance_between(SECONDS_TO_US(-40), SECONDS_TO_US(40));
 
 	world_tell("the clock is set by %.6f s", by_us / 1e6);
 	model_set_clock(by_us);
@@ -310,7 +375,7 @@ static const struct
 }			kinds[] = {
 	{start_node, 4}, {tick, 8}, {end_node, 1}, {lose_session, 2}, {end_left, 1},
 	{grab, 12}, {resolve_grab, 2}, {finish, 10}, {resolve_finish, 3}, {sweep, 4}, {policies, 1}, {promote, 4}, {expire, 2}, {recover, 6},
-	{take_cancels, 2}, {add, 7}, {cancel, 3}, {resume, 2}, {pause_or_resume, 1}, {pass_time, 10}, {set_clock, 1}
+	{take_cancels, 2}, {run_schedules, 4}, {add, 7}, {change_schedule, 3}, {cancel, 3}, {resume, 2}, {pause_or_resume, 1}, {pass_time, 10}, {pass_minutes, 1}, {set_clock, 1}
 };
 
 void
