@@ -356,6 +356,8 @@ spawn_describe_exit(const Child *child, StringInfo out)
 		describe_failure(child, out);
 	else if (WIFEXITED(status))
 		appendStringInfo(out, "exited with status %d", WEXITSTATUS(status));
+	else if (status == SUPERVISOR_STATUS_LOST)
+		appendStringInfoString(out, "ended, and its status is lost");
 	else
 		appendStringInfo(out, "was ended by signal %d (%s)", WTERMSIG(status),
 						 strsignal(WTERMSIG(status)));

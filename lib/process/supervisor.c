@@ -67,9 +67,11 @@ void
 supervisor_take_reports(Supervisor *supervisor)
 {
 	RunReport	report;
+	ssize_t		n;
 
-	while (read(supervisor->report_fd, &report, sizeof(report)) == sizeof(report))
-		take_report(supervisor, &report);
+	while ((n = read(supervisor->report_fd, &report, sizeof(report))) == sizeof(report) || (n < 0 && errno == EINTR))
+		if (n > 0)
+			take_report(supervisor, &report);
 }
 
 /* ---- start ---- */
@@ -173,6 +175,24 @@ supervisor_is_possible(void)
 	return waitid(P_PIDFD, INT_MAX, &info, WEXITED | WNOHANG) == 0 || errno != EINVAL;
 }
 
+/*
+ * A supervisor exits with 0 when it has told how the command ended, so without that
+ * report nobody knows it.
+ */
+static void
+take_exit(Supervisor *supervisor, const siginfo_t * info)
+{
+	if (info->si_code != CLD_EXITED)
+		supervisor->status = info->si_status;
+	else if (info->si_status != 0)
+		supervisor->status = info->si_status << 8;
+	else
+	{
+		supervisor->status = SUPERVISOR_STATUS_LOST;
+		supervisor->has_left = true;
+	}
+}
+
 /* The kernel gives us what a supervisor had that was killed. */
 bool
 supervisor_reap(Supervisor *supervisor)
@@ -184,7 +204,7 @@ supervisor_reap(Supervisor *supervisor)
 		return false;
 	supervisor_take_reports(supervisor);
 	if (!supervisor->has_ended && supervisor->failure.news == RUN_NO_NEWS)
-		supervisor->status = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
+		take_exit(supervisor, &info);
 	supervisor->has_left |= info.si_code != CLD_EXITED;
 	return true;
 }

@@ -19,6 +19,9 @@
 #include "common/run_report.h"
 #include "process/child.h"
 
+/* Neither an exit nor a signal: the supervisor could not tell how the program ended. */
+#define SUPERVISOR_STATUS_LOST (-1)
+
 typedef struct Supervisor
 {
 	const char *command;		/* for the log */
@@ -26,7 +29,8 @@ typedef struct Supervisor
 	int			pidfd;			/* -1: not started, or closed */
 	int			report_fd;
 	pid_t		program;		/* process id; 0: not known yet */
-	int			status;			/* wait status of the program, at the end */
+	int			status;			/* wait status of the program, at the end, or
+								 * SUPERVISOR_STATUS_LOST */
 	RunReport	failure;		/* why the program never ran; RUN_NO_NEWS: it
 								 * may have */
 	bool		has_left;		/* processes that it does not wait for */

@@ -61,6 +61,10 @@ typedef struct KernelTime
 /* A process that lives on for so long does not die of KILL. */
 #define PATIENCE_MS 5000
 
+/* How often, and how long, a report is tried. */
+#define REPORT_TRIES 500
+#define REPORT_PAUSE_MS 10
+
 #define FOREVER (-1)
 
 typedef struct Run
@@ -82,13 +86,24 @@ leave(int status)
 		KERNEL(SYS_exit_group, status, 0, 0, 0, 0);
 }
 
-/* The sidecar may be dead: ignore a failure. */
+/*
+ * The kernel may lack memory for the pipe for a while.  A sidecar that hears of no end
+ * does not take the command for done.
+ */
 static void
 report(RunNews news, int value)
 {
 	RunReport	line = {news, value};
+	KernelTime	pause = {0, REPORT_PAUSE_MS * 1000000};
 
-	KERNEL(SYS_write, RUN_REPORT_FD, &line, sizeof(line), 0, 0);
+	for (int i = 0; i < REPORT_TRIES; i++)
+	{
+		long		n = KERNEL(SYS_write, RUN_REPORT_FD, &line, sizeof(line), 0, 0);
+
+		if (n > 0 || n == -EPIPE)
+			return;
+		KERNEL(SYS_nanosleep, &pause, 0, 0, 0, 0);
+	}
 }
 
 static bool
@@ -133,17 +148,22 @@ reap(Run *run)
 {
 	siginfo_t	info;
 	int			status;
+	long		error;
 
 	for (;;)
 	{
 		info.si_pid = 0;
-		if (KERNEL(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, 0) < 0)
+		error = KERNEL(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, 0);
+		if (error == -EINTR)
+			continue;
+		if (error < 0)
 			return false;
 		if (info.si_pid == 0)
 			return true;
 		if (info.si_pid == run->command)
 			signal_group(run, SIGKILL);
-		KERNEL(SYS_wait4, info.si_pid, &status, 0, 0, 0);
+		if (KERNEL(SYS_wait4, info.si_pid, &status, 0, 0, 0) != info.si_pid)
+			continue;
 		if (info.si_pid == run->command && !run->has_ended)
 		{
 			run->has_ended = true;

@@ -168,6 +168,18 @@ test_ended_too_late(void **state)
 	assert_verdict(task, TASK_FAILURE, "deadline");
 }
 
+/* A supervisor that exits in order, but could not tell how the command ended. */
+static void
+test_end_untold(void **state)
+{
+	TestTask   *task = start_command();
+
+	tell(RUN_STARTED, 1);
+	tell(RUN_NO_NEWS, 0);
+	wait_for(task);
+	assert_verdict(task, TASK_FAILURE, "handler ended, and its status is lost");
+}
+
 static bool
 are_gone(void *arg)
 {
@@ -199,6 +211,7 @@ main(int argc, char **argv)
 		TEST(test_late_unfit),
 		TEST(test_ended_in_time),
 		TEST(test_ended_too_late),
+		TEST(test_end_untold),
 		TEST(test_killed_after_end),
 	};
 
