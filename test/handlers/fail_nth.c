@@ -5,9 +5,12 @@
  *
  *	NTH_RECORD	a file of as many 32-bit numbers as there are names: their counts.  One
  *				number more, after them, counts the calls that have failed
- *	NTH_CALL	the name whose calls fail; unset: none
- *	NTH_FROM	which call of this name is the first to fail, from 1
+ *	NTH_CALL	the name whose calls fail, or several with commas between; unset: none
+ *	NTH_FROM	which call of the first name is the first to fail, from 1
  *	NTH_EVERY	0: no other; else each call that comes so many calls after one that failed
+ *	NTH_MS		if not 0: from that call on, all calls of all names fail for so many ms
+ *	NTH_LEAK	if not 0, the library leaves a pipe open where a call fails, as a fault of
+ *				the process would
  *	NTH_ERROR	the number that errno gets, or that a function returns as its error
  *	NTH_STACK	a file to which each failure adds its stack; unset: none
  *
@@ -42,6 +45,7 @@
 #include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* As in microhttpd.h. */
@@ -83,9 +87,13 @@ extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 
 static _Atomic unsigned *counts;	/* NULL: nothing fails */
-static int	chosen = -1;
+static int	chosen[COUNT];
+static int	first = -1;			/* the first of them; -1: none */
 static unsigned from;
 static unsigned every;
+static unsigned storm_ms;
+static unsigned leaks;
+static _Atomic long long until_ms;	/* the end of the storm; 0: it has not begun */
 static int	error_number;
 
 static unsigned
@@ -123,17 +131,33 @@ map_counts(const char *path)
 	counts = map;
 }
 
+static void
+choose_calls(const char *text)
+{
+	size_t		len;
+
+	for (; *text != '\0'; text += len + strspn(text + len, ","))
+	{
+		len = strcspn(text, ",");
+		for (int i = 0; i < COUNT; i++)
+			if (strlen(names[i]) == len && strncmp(names[i], text, len) == 0)
+			{
+				chosen[i] = 1;
+				first = first < 0 ? i : first;
+			}
+	}
+}
+
 static void __attribute__((constructor))
 begin(void)
 {
-	const char *call = getenv("NTH_CALL");
-
 	find_calls();
-	for (int i = 0; i < COUNT; i++)
-		if (call != NULL && strcmp(names[i], call) == 0)
-			chosen = i;
+	if (getenv("NTH_CALL") != NULL)
+		choose_calls(getenv("NTH_CALL"));
 	from = number_of("NTH_FROM");
 	every = number_of("NTH_EVERY");
+	storm_ms = number_of("NTH_MS");
+	leaks = number_of("NTH_LEAK");
 	error_number = (int) number_of("NTH_ERROR");
 	/* The first call loads a library, which no child between vfork() and execve() may do. */
 	(void) backtrace(&(void *) {NULL}, 1);
@@ -155,7 +179,42 @@ write_stack(void)
 	real.close(fd);
 }
 
-/* Counts the call; whether it fails. */
+static long long
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* Whether a storm rages, which the n-th call of the first name begins. */
+static int
+is_in_storm(int call, unsigned n)
+{
+	if (call == first && n == from)
+		until_ms = now_ms() + storm_ms;
+	return until_ms != 0 && now_ms() < until_ms;
+}
+
+static int
+is_due(int call, unsigned n)
+{
+	if (storm_ms > 0)
+		return is_in_storm(call, n);
+	return call == first && n >= from && (n == from || (every > 0 && (n - from) % every == 0));
+}
+
+static void
+leak_pipe(void)
+{
+	int			fds[2];
+
+	if (real.pipe2(fds, O_CLOEXEC) == 0)
+		real.close(fds[1]);
+}
+
+/* Counts the call; whether it fails.  A storm writes the stack of its first failure alone. */
 static int
 fails(int call)
 {
@@ -164,10 +223,12 @@ fails(int call)
 	if (counts == NULL)
 		return 0;
 	n = atomic_fetch_add(&counts[call], 1) + 1;
-	if (call != chosen || n < from || (n > from && (every == 0 || (n - from) % every != 0)))
+	if (!chosen[call] || !is_due(call, n))
 		return 0;
-	atomic_fetch_add(&counts[COUNT], 1);
-	write_stack();
+	if (atomic_fetch_add(&counts[COUNT], 1) == 0 || storm_ms == 0)
+		write_stack();
+	if (leaks)
+		leak_pipe();
 	errno = error_number;
 	return 1;
 }

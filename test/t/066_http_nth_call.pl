@@ -16,7 +16,6 @@ use TwTasks::Bundled;
 use TwTasks::HttpServer;
 use TwTasks::NthCall;
 use TwTasks::Seed;
-use TwTasks::Wait;
 
 use constant { AT_ONCE => 10, TASKS => 5 };
 
@@ -58,10 +57,10 @@ my %hello = (
 
 sub prepare
 {
-	my ($name, $case) = @_;
-	my $program = TwTasks::Bundled->prepare('http', $name, hello => \%hello, env => { %{ TwTasks::NthCall::env($name, $case) }, http_proxy => 'http://127.0.0.1:1' });
+	my ($name, $env) = @_;
+	my $program = TwTasks::Bundled->prepare('http', $name, hello => \%hello, env => { %$env, http_proxy => 'http://127.0.0.1:1' });
 
-	@$program{qw(case what ids)} = ($case, $case ? TwTasks::NthCall::describe($case) : 'no fault', []);
+	$program->{ids} = [];
 	return $program;
 }
 
@@ -87,65 +86,47 @@ sub answers
 	return grep { $_->{id} } $program->said;
 }
 
-sub wait_until_answered
-{
-	my (@programs) = @_;
-	my $left = sub { join "\n", map { $_->{what} . "\n" . TwTasks::NthCall::stack($_->{name}) } grep { !$_->has_exited && answers($_) < @{ $_->{ids} } } @programs };
+# ---- verdict ----
 
-	return if eval { wait_for(sub { $left->() eq '' }, 'answers to all tasks') };
-	die 'not answered: ' . $left->();
+my (@names, %answers, @wrong);
+
+sub look
+{
+	my ($clean) = @_;
+
+	is(join(' ', map { $_->{result} } answers($clean)), join(' ', ('done') x (2 * TASKS)), 'it has sent all tasks');
+	@names = sort keys %{ ($server->requests)[0]{headers} };
+	return;
 }
 
-# Works, gets its settings once more, and works again over connections that it has kept.
-sub run_all
+sub few_cases
+{
+	my (%counts) = @_;
+	my @others = grep { !TwTasks::NthCall::is_memory($_) } keys %counts;
+
+	return [ TwTasks::NthCall::spread(30, map { $_ => $counts{$_} } @others), TwTasks::NthCall::spread(30, malloc => $counts{malloc}) ];
+}
+
+sub run_and_note
 {
 	my (@programs) = @_;
 
-	$_->launch foreach @programs;
-	give($_) foreach @programs;
-	wait_until_answered(@programs);
-	foreach (@programs)
+	TwTasks::NthCall::drive(\@programs, give => \&give, is_done => sub { answers($_[0]) >= @{ $_[0]{ids} } });
+	foreach my $program (grep { $_->{case} } @programs)
 	{
-		$_->hello;
-		give($_);
-	}
-	wait_until_answered(@programs);
-	foreach (grep { $_->has_exited } @programs)
-	{
-		$_->{ended} = $_->{status};
-		$_->said;
+		push @{ $answers{ $_->{id} } }, { %$_, what => $program->{what} } foreach answers($program);
 	}
 	return;
 }
 
-# ---- verdict ----
-
-my $clean = prepare('clean');
-
-run_all($clean);
-my $usual = TwTasks::NthCall::descriptors($clean->pid);
-is($clean->stop, 0, 'without faults twtasks-http ends in order');
-is(join(' ', map { $_->{result} } answers($clean)), join(' ', ('done') x (2 * TASKS)), 'it has sent all tasks');
-my @names = sort keys %{ ($server->requests)[0]{headers} };
-my (%answers, @wrong);
-my %counts = TwTasks::NthCall::counts('clean');
-my @others = grep { !TwTasks::NthCall::is_memory($_) } keys %counts;
-
 TwTasks::NthCall::cases_ok(
-	clean => 'clean',
-	usual => $usual,
-	cases => [ TwTasks::NthCall::spread(30, map { $_ => $counts{$_} } @others), TwTasks::NthCall::spread(30, malloc => $counts{malloc}) ],
+	prepare => \&prepare,
+	run => \&run_and_note,
+	look => \&look,
+	cases => \&few_cases,
 	ends => \%ends,
 	prefix => 'h',
-	at_once => AT_ONCE,
-	prepare => \&prepare,
-	run => sub {
-		run_all(@_);
-		foreach my $program (@_)
-		{
-			push @{ $answers{ $_->{id} } }, { %$_, what => $program->{what} } foreach answers($program);
-		}
-	});
+	at_once => AT_ONCE);
 
 # ---- requests ----
 

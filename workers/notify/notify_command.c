@@ -18,6 +18,9 @@
 
 #define TIMEOUT_US SECONDS_TO_US(10)
 
+/* The status of a program whose end was not seen: neither an exit nor a signal. */
+#define NO_STATUS (-1)
+
 /* The time between two looks at it. */
 #define LOOK_US MS_TO_US(20)
 
@@ -60,6 +63,8 @@ describe(int status, bool is_late)
 		return psprintf("did not end within %d s", (int) (TIMEOUT_US / SECONDS_TO_US(1)));
 	if (WIFSIGNALED(status))
 		return psprintf("ended by signal %d", WTERMSIG(status));
+	if (!WIFEXITED(status))
+		return pstrdup("ended, and its status is lost");
 	return psprintf("exited with status %d", WEXITSTATUS(status));
 }
 
@@ -80,9 +85,11 @@ on_look(void *arg)
 {
 	Command    *command = arg;
 	bool		is_late = loop_now_us(command->loop) >= command->end_us;
-	int			status = 0;
+	int			status = NO_STATUS;
 	pid_t		ended = waitpid(command->pid, &status, WNOHANG);
 
+	if (ended < 0 && errno == EINTR)
+		ended = 0;
 	if (ended == 0 && is_late)
 	{
 		(void) kill(-command->pid, SIGKILL);

@@ -14,6 +14,13 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Wait;
 
+# Descriptors that so many looks find unchanged are those of a program at rest.
+use constant QUIET_LOOKS => 25;
+
+# How long a program may need to close what a fault has left.
+use constant CLOSING_SECONDS => 60;
+use constant LEAK_SECONDS => 2;
+
 # Names in the order of fail_nth.c, with the errors that the manual pages name for what a
 # machine may lack.  A name without errors is counted only.
 my @calls = (
@@ -87,8 +94,11 @@ sub shim
 	return $shim;
 }
 
-# The environment of a process with this case: a hash of call, from, error and every; without
-# one, calls are counted only.
+# The environment of a process with this case: a hash of call, from, error, and perhaps
+#	every => each so many calls later fails too
+#	ms => the call, or each of several with commas between, fails for so long
+#	leak => the library leaves a pipe open
+# Without a case, calls are counted only.
 sub env
 {
 	my ($name, $case) = @_;
@@ -97,7 +107,7 @@ sub env
 		LD_PRELOAD => shim(),
 		NTH_RECORD => "$directory/$name",
 		NTH_STACK => "$directory/$name.stack",
-		$case ? (NTH_CALL => $case->{call}, NTH_FROM => $case->{from}, NTH_EVERY => $case->{every} // 0, NTH_ERROR => $case->{error}) : ()
+		map { ('NTH_' . uc($_) => $case->{$_}) } grep { defined $case->{$_} } qw(call from every error ms leak)
 	};
 }
 
@@ -187,7 +197,8 @@ sub describe
 	my ($case) = @_;
 
 	local $! = $case->{error};
-	return "$case->{call} $case->{from}" . ($case->{every} ? " and each ${\ $case->{every}}th later" : '') . ": $!";
+	return "$case->{call} $case->{from}" . ($case->{every} ? " and each ${\ $case->{every}}th later" : '')
+	  . ($case->{ms} ? " and for $case->{ms} ms" : '') . ": $!";
 }
 
 # Where its calls have failed.
@@ -199,19 +210,60 @@ sub stack
 	return -e $path ? PostgreSQL::Test::Utils::slurp_file($path) : 'no stack';
 }
 
-# Kinds of open descriptors with their number; without sockets, since sessions come and go.
+# Sockets that have a peer or listen, by inode.  The kernel lists those of TCP alone that are
+# in use, and all of others.
+sub sockets_in_use
+{
+	my ($pid) = @_;
+	my %inodes;
+
+	foreach my $file (map { "/proc/$pid/net/$_" } qw(tcp tcp6 udp udp6 unix))
+	{
+		foreach (split /\n/, -e $file ? PostgreSQL::Test::Utils::slurp_file($file) : '')
+		{
+			my @fields = split;
+			my ($inode, $is_used) = $file =~ /unix$/ ? ($fields[6], $fields[5] eq '03' || $fields[3] ne '00000000') : ($fields[9], 1);
+
+			$inodes{$inode} = 1 if $is_used;
+		}
+	}
+	return \%inodes;
+}
+
+# Kinds of open descriptors with their number.  Sessions and connections come and go, so of
+# sockets it counts those without a peer.
 sub descriptors
 {
 	my ($pid) = @_;
+	my $used = sockets_in_use($pid);
 	my %kinds;
 
 	foreach my $target (map { readlink($_) // () } glob "/proc/$pid/fd/*")
 	{
-		my $kind = $target =~ /^(\w+):\[\d+\]$/ ? $1 : $target =~ s{^.*/log/.*}{log}r;
+		my ($kind, $inode) = $target =~ /^(\w+):\[(\d+)\]$/ ? ($1, $2) : ($target =~ s{^.*/log/.*}{log}r, 0);
 
-		$kinds{$kind}++ if $kind ne 'socket';
+		$kinds{$kind}++ unless $kind eq 'socket' && $used->{$inode};
 	}
 	return \%kinds;
+}
+
+# The descriptors of a program at rest: it has not changed them for many looks.
+sub descriptors_at_rest
+{
+	my ($program, $is_at_rest) = @_;
+	my ($last, $looks, $kinds) = ('', 0);
+
+	wait_for(
+		sub {
+			$kinds = descriptors($program->pid);
+			my $now = join ' ', map { "$_ $kinds->{$_}" } sort keys %$kinds;
+
+			$looks = $is_at_rest->($program) && $now eq $last ? $looks + 1 : 0;
+			$last = $now;
+			return $looks >= QUIET_LOOKS;
+		},
+		'a program at rest');
+	return $kinds;
 }
 
 # Returns the kinds of which there are more than before.
@@ -240,18 +292,29 @@ sub fault_of_end
 
 	return '' if $status == 0;
 	return stack($program->{name}) =~ /getpwuid_r|OPENSSL_init_crypto/ ? '' : 'signal ' . ($status & 127) if $status & 127;
-	return "ended by itself with status $status" if !$ends->{ $program->{case}{call} };
+	return "ended by itself with status $status" if !grep { $ends->{$_} } split /,/, $program->{case}{call};
 	return words($program) =~ /FATAL|out of memory|refused: / ? '' : "ended by itself with status $status, and does not say why";
+}
+
+# Returns what is wrong with the log of a program whose case has words for it, or ''.
+sub fault_of_log
+{
+	my ($program) = @_;
+	my $says = $program->{case}{says};
+
+	return !$says || !failed($program->{name}) || words($program) =~ $says ? '' : "does not say what failed: $says";
 }
 
 # Waits until a program has no more descriptors than is usual; returns the others.
 sub left_open
 {
 	my ($program, $usual) = @_;
-	my $more = sub { $program->has_exited ? () : more_descriptors($usual, descriptors($program->pid)) };
+	my $now = {};
+	my $more = sub { $now = descriptors($program->pid); more_descriptors($usual, $now) };
+	my $seconds = $program->{case}{leak} ? LEAK_SECONDS : CLOSING_SECONDS;
 
-	return '' if defined $program->{ended} || eval { wait_for(sub { !$more->() }, 'descriptors to be closed', 60) };
-	return join ', ', $more->();
+	return '' if defined $program->{ended} || eval { wait_for(sub { $program->has_exited || !$more->() }, 'descriptors to be closed', $seconds) };
+	return join ', ', map { "$_: $now->{$_} in place of " . ($usual->{$_} // 0) } more_descriptors($usual, $now);
 }
 
 # Stops the program and returns what is wrong with it.
@@ -262,34 +325,123 @@ sub faults
 	my $last = $program->stop;
 	my @faults = map { fault_of_end($program, $_, $ends) || () } $program->{ended} // (), $last;
 
+	push @faults, fault_of_log($program) || ();
 	push @faults, "left open: $open" if $open;
 	return map { "$program->{what}: $_\n" . stack($program->{name}) . $program->log(0) } @faults;
 }
 
-# Tries cases on so many programs at a time, whose names begin with a prefix.  Options:
-#	clean => the name of the run without faults	usual => its descriptors
-#	cases => those of each run; "make nth-call" tries others
-#	ends => calls whose failure may end the program, with reasons
-#	prefix, at_once, prepare => of a name and a case, run => of programs
-sub cases_ok
+# A program of that name with a case, or without faults.
+sub prepare
+{
+	my ($name, $case, %options) = @_;
+	my $program = $options{prepare}->($name, env($name, $case));
+
+	@$program{qw(case what)} = ($case, $case ? describe($case) : 'no fault');
+	return $program;
+}
+
+# Runs it without faults, and returns what it has open at rest.
+sub run_clean
 {
 	my (%options) = @_;
-	my @cases = $ENV{TWT_NTH_PART} ? some_cases(counts($options{clean})) : @{ $options{cases} };
-	my $tried = @cases;
+	my $clean = prepare('clean', undef, %options);
+
+	$options{run}->($clean);
+	my $usual = descriptors_at_rest($clean, $options{is_at_rest} // sub { 1 });
+
+	is($clean->stop, 0, 'without faults the program stops in order');
+	$options{look}->($clean) if $options{look};
+	return $usual;
+}
+
+# Tries cases, so many at once; returns what is wrong, and how many have failed.
+sub try_cases
+{
+	my ($usual, $cases, %options) = @_;
+	my @cases = @$cases;
 	my ($number, $failed) = (0, 0);
 	my @faults;
 
 	while (@cases)
 	{
-		my @programs = map { $options{prepare}->($options{prefix} . ++$number, $_) } splice @cases, 0, $options{at_once};
+		my @programs = map { prepare($options{prefix} . ++$number, $_, %options) } splice @cases, 0, $options{at_once};
 
 		$options{run}->(@programs);
-		push @faults, map { faults($_, @options{qw(usual ends)}) } @programs;
+		push @faults, map { faults($_, $usual, $options{ends}) } @programs;
 		$failed += grep { failed($_->{name}) } @programs;
 	}
-	note("of $tried calls $failed failed");
-	is(join("\n", @faults), '', 'no failed call ends the program by a signal or without a word, or leaves more descriptors of a kind open');
-	return cmp_ok($failed, '>', $tried / 2, 'calls failed');
+	return (\@faults, $failed);
+}
+
+# A fault of the program that leaves a pipe open is found.
+sub leak_found_ok
+{
+	my ($usual, $case, %options) = @_;
+	my ($faults) = try_cases($usual, [ { %$case, leak => 1 } ], %options, prefix => 'leak');
+
+	return like(join("\n", @$faults), qr/^[^\n]*: left open: pipe: \d+ in place of \d+$/m, 'a pipe that is left open is found');
+}
+
+# Runs a program without faults, and then with one in each run.  Options:
+#	prepare => returns a program, of a name and an environment
+#	run => lets programs do their work, and tends them
+#	is_at_rest => whether a program has ended its work		look => looks at one without faults
+#	cases => those of each run, or a function of the counts; "make nth-call" tries others
+#	ends => calls whose failure may end the program, with reasons
+#	leak => a case beside which the library leaves a pipe open
+#	prefix => begins the programs' names		at_once => how many run
+sub cases_ok
+{
+	my (%options) = @_;
+	my $usual = run_clean(%options);
+	my %counts = counts('clean');
+	my $few = ref $options{cases} eq 'CODE' ? $options{cases}->(%counts) : $options{cases};
+	my @cases = $ENV{TWT_NTH_PART} ? some_cases(%counts) : @$few;
+	my ($faults, $failed) = try_cases($usual, \@cases, %options);
+
+	note('of ' . @cases . " calls $failed failed");
+	is(join("\n", @$faults), '', 'no failed call ends the program by a signal or without a word, or leaves more descriptors of a kind open');
+	leak_found_ok($usual, $options{leak}, %options) if $options{leak};
+	return cmp_ok($failed, '>', @cases / 2, 'calls failed');
+}
+
+# Cases of a call, a number and an error.
+sub cases
+{
+	return map { { call => $_->[0], from => $_->[1], error => $_->[2] } } @_;
+}
+
+# Cases of several calls that fail for a second: calls with commas between, the number of the
+# first one, an error, and perhaps what the log must say.
+sub storms
+{
+	return map { { call => $_->[0], from => $_->[1], error => $_->[2], says => $_->[3], ms => 1000 } } @_;
+}
+
+# Lets bundled programs work, gives them their settings once more, and lets them work over what
+# they have kept.  It leaves those alone that end by themselves.
+#	give => gives a program its work		is_done => whether it has answered all
+sub drive
+{
+	my ($programs, %options) = @_;
+	my $left = sub { grep { !$_->has_exited && !$options{is_done}->($_) } @$programs };
+
+	foreach my $begin (qw(launch hello))
+	{
+		foreach my $program (@$programs)
+		{
+			$program->$begin;
+			$options{give}->($program);
+		}
+		next if eval { wait_for(sub { !$left->() }, 'answers to all work') };
+		die join "\n", map { "not answered: $_->{what}\n" . stack($_->{name}) } $left->();
+	}
+	foreach (grep { $_->has_exited } @$programs)
+	{
+		$_->{ended} = $_->{status};
+		$_->said;
+	}
+	return;
 }
 
 # A program that has ended by itself starts again without faults, as by systemd.
