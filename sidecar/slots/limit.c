@@ -440,6 +440,15 @@ limit_offer(Limit *limit, int turns, TurnsSource source)
 }
 
 void
+limit_hand_on(Limit *limit)
+{
+	int			n = limit->waiters.count > 0 ? 0 : turns_hand_on(&limit->turns);
+
+	if (n > 0)
+		limits_add_freed(limit->all, &limit->entry, n);
+}
+
+void
 limits_take_freed(Limits *limits, LimitFreed fn, void *arg)
 {
 	int			freed;

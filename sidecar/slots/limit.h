@@ -144,6 +144,12 @@ extern void limit_grant(Limit *limit);
  */
 extern bool limit_offer(Limit *limit, int turns, TurnsSource source);
 
+/*
+ * A task that had a turn here waits at another limit.  If no other waits here, the turns
+ * go to other nodes.  With one that waits, two nodes could tell each other without end.
+ */
+extern void limit_hand_on(Limit *limit);
+
 /* ---- a limit as one step of slots.c ---- */
 
 /* The number of tasks with room now; INT_MAX: no limit. */

@@ -112,7 +112,7 @@ slots_undo(Limit *limit)
  * passes its turn at the first limit on, or a free slot there would reach no
  * waiter.  Waiters below this limit need not be woken: they need room at this
  * limit too.  This limit itself may have got room meanwhile, so it is asked
- * again.
+ * again.  Turns that nobody here can use go to other nodes.
  */
 void
 slots_wait(Limit *limit, SlotWaiter *waiter)
@@ -131,6 +131,7 @@ slots_wait(Limit *limit, SlotWaiter *waiter)
 	}
 	for (; above != NULL; above = limit_parent(above))
 		limit_yield(above);
+	each_step(waiter->wants, limit_hand_on);
 }
 
 void

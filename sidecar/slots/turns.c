@@ -60,8 +60,10 @@ turns_tick(Turns *turns, int64 now_us)
 void
 turns_use(Turns *turns)
 {
-	if (turns->state != TURNS_OPEN)
-		turns->left--;
+	if (turns->state == TURNS_OPEN)
+		return;
+	turns->left--;
+	turns->told = Max(turns->told - 1, 0);
 }
 
 void
@@ -69,7 +71,7 @@ turns_close(Turns *turns, int64 now_us)
 {
 	if (turns->state != TURNS_OPEN)
 		return;
-	turns->left = 0;
+	turns->left = turns->told = 0;
 	set_state(turns, TURNS_CLOSED, now_us + turns->patience_us);
 }
 
@@ -77,7 +79,7 @@ static void
 pause_for(Turns *turns, int64 again_us, int64 now_us)
 {
 	turns->backoff_us = Min(Max(turns->backoff_us * 2, BACKOFF_MIN_US), BACKOFF_MAX_US);
-	turns->left = 0;
+	turns->left = turns->told = 0;
 	set_state(turns, TURNS_PAUSED, now_us + Max(again_us, turns->backoff_us));
 }
 
@@ -90,9 +92,11 @@ turns_refuse(Turns *turns, int64 again_us, int64 now_us)
 	else
 	{
 		if (turns->state != TURNS_CLOSED)
-			turns->left = 0;
+			turns->left = turns->told = 0;
 		if (turns->early > 0)
 			turns->left += turns->early + 1;
+		if (turns->early_source == TURNS_TOLD)
+			turns->told += turns->early;
 		set_state(turns, TURNS_CLOSED, now_us + turns->patience_us);
 	}
 	turns->early = 0;
@@ -124,6 +128,8 @@ turns_offer(Turns *turns, int n, TurnsSource source, int waiters, int grabs)
 	{
 		forget_refusals(turns);
 		turns->left = Max(turns->left, 1) + n;
+		if (source == TURNS_TOLD)
+			turns->told += n;
 		return TURNS_TAKEN;
 	}
 	if (grabs == 0)
@@ -133,6 +139,16 @@ turns_offer(Turns *turns, int n, TurnsSource source, int waiters, int grabs)
 	turns->early += n;
 	turns->early_grabs = grabs;
 	return TURNS_KEPT;
+}
+
+int
+turns_hand_on(Turns *turns)
+{
+	int			n = turns->state == TURNS_CLOSED ? Min(turns->told, turns->left) : 0;
+
+	turns->told -= n;
+	turns->left -= n;
+	return n;
 }
 
 int

@@ -34,6 +34,7 @@ typedef struct Turns
 	TurnsState	state;
 	int			left;			/* tasks that may ask although the limit is
 								 * not open */
+	int			told;			/* turns of these that NOTIFY brought */
 	int			early;			/* turns kept for grabs under way */
 	int			early_grabs;	/* grabs under way that these turns are kept
 								 * for */
@@ -79,6 +80,9 @@ typedef enum TurnsOffered
  */
 extern TurnsOffered turns_offer(Turns *turns, int n, TurnsSource source, int waiters,
 								int grabs);
+
+/* Nobody here can use the turns that NOTIFY brought.  Returns their number, to hand on. */
+extern int	turns_hand_on(Turns *turns);
 
 /*
  * A grab ended without a refusal.  Returns the number of kept turns to hand

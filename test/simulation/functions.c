@@ -45,12 +45,21 @@ timeout_us(const ServerCall *call)
 	return MS_TO_US(element_int(&timeouts, 0));
 }
 
-int64
-functions_us(const ServerCall *call)
+static int64
+choose_length_us(const ServerCall *call)
 {
 	if (acts_happens(HABIT_ODD_RESULTS, 20))
 		return world_happens(500) ? STUBBORN_US : timeout_us(call);
 	return world_happens(800) ? world_between(200, MS_TO_US(100)) : world_between(MS_TO_US(100), SECONDS_TO_US(2));
+}
+
+int64
+functions_us(const ServerCall *call)
+{
+	int64		took_us = choose_length_us(call);
+
+	judge_busy(param_int(call, BEFORE_GRAB + 2), took_us);
+	return took_us;
 }
 
 /* The statement as a whole; NULL: it has succeeded. */

@@ -136,4 +136,7 @@ extern void judge_offer(int limit, int64 incarnation);
 extern void judge_turn(int limit, int64 incarnation);
 extern void judge_use_turn(int limit, int64 incarnation);
 
+/* A session of it runs a function for so long.  A turn may wait for that session. */
+extern void judge_busy(int64 incarnation, int64 length_us);
+
 #endif							/* SIM_JUDGE_H */

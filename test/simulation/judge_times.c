@@ -58,6 +58,7 @@ typedef struct Times
 	/* Turns not used yet, and slots not offered yet; 0: none. */
 	int64		told_us[LIMITS_MOST][INCARNATIONS];
 	int64		freed_us[LIMITS_MOST][INCARNATIONS];
+	int64		busy_until_us[INCARNATIONS];
 } Times;
 
 static Times times;
@@ -241,13 +242,19 @@ is_only_limit(int limit)
 	return true;
 }
 
+void
+judge_busy(int64 incarnation, int64 length_us)
+{
+	times.busy_until_us[incarnation] = Max(times.busy_until_us[incarnation], world_now_us() + length_us);
+}
+
 static void
 check_offers(void)
 {
 	for (int limit = 0; limit < LIMITS_MOST; limit++)
 		for (int64 i = 1; i < INCARNATIONS; i++)
 		{
-			if (is_only_limit(limit) && is_slow(times.told_us[limit], i))
+			if (is_only_limit(limit) && is_slow(times.told_us[limit], i) && since_us(times.busy_until_us[i]) > TURN_US)
 				world_fail("incarnation " INT64_FORMAT " was told of a slot of limit %d, and does not use it or hand it on",
 						   i, limit);
 			if (is_slow(times.freed_us[limit], i) && limits_have_line(limit, i))

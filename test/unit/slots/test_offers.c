@@ -182,6 +182,36 @@ test_flood_of_notifications(void **state)
 	check_sent(1001, 1);
 }
 
+static void
+do_nothing(SlotWaiter *waiter)
+{
+}
+
+/* The limit of the node has no room for the task that has the turn. */
+static void
+test_turn_that_another_limit_refuses(void **state)
+{
+	SlotWaiter	task = {.wake = do_nothing, .wants = leaf};
+	Limit	   *shared = type_limits_find_shared(limits, "A");
+
+	limit_set_max(node, 1);
+	limit_book(node);
+	limit_refuse(shared, 0);
+	slots_wait(shared, &task);
+	offers_read(offers, "7 1 A");
+	assert_null(task.limit);
+	assert_ptr_equal(slots_book(leaf, 5), node);
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+	slots_wait(node, &task);
+	offers_pump(offers);
+	check_sent(1, 1);
+	slots_unwait(&task);
+	limit_end_grab(node);
+	limit_free_here(node);
+	limit_forget_shared(node);
+}
+
 #define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
 
 int
@@ -193,6 +223,7 @@ main(void)
 		UNIT(test_lost),
 		UNIT(test_told_for_others),
 		UNIT(test_flood_of_notifications),
+		UNIT(test_turn_that_another_limit_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
