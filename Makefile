@@ -25,7 +25,7 @@ AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 .DEFAULT_GOAL = all
 .PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
-	torture nth-call campaign-limits campaign-kafka campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation docs clean help
+	torture nth-call campaign-limits campaign-kafka campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation bench-start docs clean help
 
 all: extension sidecar web tools workers ## builds the extension, the sidecar, twtasks-web, twtasksctl and the workers
 
@@ -207,6 +207,9 @@ bench-neutral: install ## measures twtasks and rivals in a harness of others
 
 bench-saturation: install ## measures the size of the table of live tasks at full rate, with a held snapshot and without
 	@bench/saturation
+
+bench-start: install ## measures how soon a lone task starts, beside a commit of the same session
+	@bench/start
 
 bench-schedule: install ## measures how late due tasks start, beside a million that wait
 	@bench/schedule
