@@ -35,6 +35,7 @@ typedef struct Life
 	const Process *process;		/* that has started it last */
 	const Process *asker;		/* that has asked for it last */
 	int64		asked_us;		/* for the first time */
+	int64		asked_again_us; /* for the last time */
 	int64		grabbed_us;
 	int			accepted;
 	bool		taken_over;
@@ -72,6 +73,7 @@ judge_begin(void)
 	late_is_excused = false;
 	light_us = -1;
 	times_begin();
+	rates_begin();
 }
 
 void
@@ -195,6 +197,7 @@ judge_ask(const Process *process, const Row *row, int64 version)
 	Life	   *of = life(row->number, version);
 
 	times_ask(process, row);
+	of->asked_again_us = world_now_us();
 	if (of->asker == process)
 		return;
 	of->asker = process;
@@ -374,6 +377,8 @@ judge_grab(const Row *row)
 
 	times_grab(row);
 	of->grabbed_us = world_now_us();
+	if (light_us >= 0 && !late_is_excused)
+		rates_grab(row, unconstify(Process *, of->asker), of->asked_again_us, light_us);
 	of->incarnation = row->incarnation;
 }
 

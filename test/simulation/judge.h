@@ -11,6 +11,8 @@
  *	- no node runs more tasks than its configuration, its handlers and its limits allow;
  *	- no more tasks run in the cluster than a limit of it allows, of those that were
  *	  grabbed under this limit and not taken over;
+ *	- no stretch of time has more starts under a rate than a burst and the rate's share of
+ *	  that time, while the faults are light;
  *	- the database accepts one outcome for a version, and one that its handler said;
  *	- a handler that ends its task in time decides its outcome, unless the faults are heavy;
  *	- no task is handed to a worker after the incarnation that grabbed it has ended, unless

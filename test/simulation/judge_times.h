@@ -33,6 +33,13 @@ extern void times_leave(const Row *row);
 /* See judge_ask(); after times_leave() for all tasks of the call. */
 extern void times_ask(const Process *process, const Row *row);
 
+/* ---- judge_rates.c ---- */
+
+extern void rates_begin(void);
+
+/* The grab that the process has asked for then; the faults are light since light_us. */
+extern void rates_grab(const Row *row, Process *asker, int64 asked_us, int64 light_us);
+
 /* ---- judge_schedules.c ---- */
 
 extern void judge_schedules_begin(void);

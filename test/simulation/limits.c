@@ -4,8 +4,7 @@
  *		The model's limits: of each node, and of the whole cluster.
  *
  * As sql/policy/limits.sql and sql/run/slots.sql document them.  The model counts the
- * rows that hold a slot, where the extension keeps their list.  It has no rates and no
- * stretch.
+ * rows that hold a slot, where the extension keeps their list.  It has no stretch.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +26,9 @@
 typedef struct SharedLimit
 {
 	int			most;			/* tasks at once; -1: any number */
+	ModelRate	rate;
+	double		tokens;			/* starts that the rate had left then */
+	int64		used_us;		/* by the database's clock */
 	int64		since_us;		/* by the world's clock */
 	int64		waiting[WAITING_MOST];	/* incarnations, in the order of their
 										 * refusals */
@@ -35,6 +37,7 @@ typedef struct SharedLimit
 
 static SharedLimit shared[LIMITS];
 static int	own[LIMITS];		/* limits of each node, for the whole run */
+static ModelRate own_rates[LIMITS];
 
 static const char *
 name_of(int limit)
@@ -62,6 +65,7 @@ void
 limits_begin(void)
 {
 	memset(shared, 0, sizeof(shared));
+	memset(own_rates, 0, sizeof(own_rates));
 	for (int limit = 0; limit < LIMITS; limit++)
 		shared[limit].most = own[limit] = -1;
 }
@@ -76,6 +80,32 @@ model_choose_limits(void)
 	}
 }
 
+/* More for all types than for one. */
+static ModelRate
+any_rate(int limit)
+{
+	int			least = limit == MODEL_TYPES ? 3 : 1;
+
+	return (ModelRate)
+	{
+		.starts = (int) world_between(least, 3 * least), .period_us = SECONDS_TO_US(1),
+			.burst = (int) world_between(1, 4)
+	};
+}
+
+void
+model_choose_rates(void)
+{
+	for (int limit = 0; limit < LIMITS; limit++)
+	{
+		if (world_happens(300))
+			own_rates[limit] = any_rate(limit);
+		if (world_happens(300))
+			shared[limit].rate = any_rate(limit);
+		shared[limit].tokens = shared[limit].rate.burst;
+	}
+}
+
 PGresult *
 limits_read(void)
 {
@@ -85,15 +115,19 @@ limits_read(void)
 	{
 		bool		is_shared = i < LIMITS;
 		int			most = is_shared ? shared[i].most : own[i - LIMITS];
+		const ModelRate *rate = is_shared ? &shared[i].rate : &own_rates[i - LIMITS];
 		int			at = PQntuples(result);
 
-		if (most < 0)
+		if (most < 0 && rate->starts == 0)
 			continue;
 		for (int column = 0; column <= LIMITS_BURST; column++)
 			result_int(result, at, column, 0);
 		result_text(result, at, LIMITS_PATTERN, name_of(i % LIMITS));
 		result_bool(result, at, LIMITS_IS_SHARED, is_shared);
 		result_int(result, at, LIMITS_CONCURRENCY, most);
+		result_int(result, at, LIMITS_RATE, rate->starts);
+		result_int(result, at, LIMITS_PER_US, rate->period_us);
+		result_int(result, at, LIMITS_BURST, rate->burst);
 	}
 	return result;
 }
@@ -135,10 +169,53 @@ wait_in_line(SharedLimit *limit, int64 incarnation)
 	limit->waiting[limit->nwaiting++] = incarnation;
 }
 
+static bool
+exists(const SharedLimit *limit)
+{
+	return limit->most >= 0 || limit->rate.starts > 0;
+}
+
 bool
 limits_cover(int type)
 {
-	return shared[type].most >= 0 || shared[MODEL_TYPES].most >= 0;
+	return exists(&shared[type]) || exists(&shared[MODEL_TYPES]);
+}
+
+/* ---- rates ---- */
+
+/* A clock that went back adds no tokens and takes none. */
+static double
+tokens_now(const SharedLimit *limit)
+{
+	int64		us = Max(model_clock_us() - limit->used_us, 0);
+
+	return Min(limit->tokens + (double) us * limit->rate.starts / limit->rate.period_us, limit->rate.burst);
+}
+
+/* 0: one more task may start now. */
+static int64
+rate_refuses_ms(const SharedLimit *limit)
+{
+	double		tokens;
+
+	if (limit->rate.starts == 0)
+		return 0;
+	tokens = tokens_now(limit);
+	return tokens >= 1 ? 0 : 1 + (int64) ((1 - tokens) * limit->rate.period_us / limit->rate.starts / 1000);
+}
+
+void
+limits_take(int type)
+{
+	for (int i = 0; i < LIMITS; i++)
+	{
+		SharedLimit *limit = &shared[i];
+
+		if (!covers(i, type) || limit->rate.starts == 0)
+			continue;
+		limit->tokens = tokens_now(limit) - 1;
+		limit->used_us = model_clock_us();
+	}
 }
 
 const char *
@@ -147,14 +224,18 @@ limits_refuse(int type, int64 incarnation, int64 *again_ms)
 	*again_ms = 0;
 	for (int limit = 0; limit < LIMITS; limit++)
 	{
-		if (shared[limit].most < 0 || !covers(limit, type))
+		if (!exists(&shared[limit]) || !covers(limit, type))
 			continue;
 		if (world_happens(20))
 			*again_ms = BUSY_MS;
-		else if (used(limit) < shared[limit].most)
-			continue;
-		else
+		else if (shared[limit].most >= 0 && used(limit) >= shared[limit].most)
 			wait_in_line(&shared[limit], incarnation);
+		else
+		{
+			*again_ms = rate_refuses_ms(&shared[limit]);
+			if (*again_ms == 0)
+				continue;
+		}
 		return name_of(limit);
 	}
 	return NULL;
@@ -271,7 +352,7 @@ limits_offer_types(const int *freed)
 bool
 limits_is_shared(int limit)
 {
-	return shared[limit].most >= 0;
+	return exists(&shared[limit]);
 }
 
 bool
@@ -334,7 +415,8 @@ model_limit(int limit, int type, ModelLimit *found)
 {
 	*found = (ModelLimit)
 	{
-		.name = name_of(limit), .most = shared[limit].most, .of_node = own[limit], .since_us = shared[limit].since_us
+		.name = name_of(limit), .most = shared[limit].most, .of_node = own[limit], .since_us = shared[limit].since_us,
+			.rate = shared[limit].rate, .rate_of_node = own_rates[limit]
 	};
 	return covers(limit, type);
 }

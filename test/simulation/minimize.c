@@ -22,7 +22,7 @@
 
 static const char *const habit_names[HABIT_COUNT] = {
 	"the network is slow at times", "the server is slow at times", "workers break the protocol, hang and die",
-	"workers cannot be started", "handlers have other results than done", "schedules add tasks"
+	"workers cannot be started", "handlers have other results than done", "schedules add tasks", "limits have rates"
 };
 
 /* A run in a process of its own, which shares this with us. */

@@ -113,6 +113,9 @@ extern void model_resume_types(void);
 /* At the begin: limits of the cluster, and of each node for the whole run. */
 extern void model_choose_limits(void);
 
+/* Rates of both kinds, for the whole run. */
+extern void model_choose_rates(void);
+
 /* A limit of the cluster is set, changed or dropped; and in the end none is 0. */
 extern void model_change_limit(void);
 extern void model_open_limits(void);
@@ -165,12 +168,22 @@ extern const Row *model_row(int number);
 /* NULL: no task has that id. */
 extern Row *model_find(const void *id);
 
+/* A period may have that many starts, and a burst at once. */
+typedef struct ModelRate
+{
+	int			starts;			/* 0: any number */
+	int64		period_us;
+	int			burst;
+} ModelRate;
+
 typedef struct ModelLimit
 {
 	const char *name;
 	int			most;			/* in the cluster; -1: any number */
 	int			of_node;		/* on each node */
 	int64		since_us;		/* by the world's clock; of most */
+	ModelRate	rate;			/* in the cluster, for the whole run */
+	ModelRate	rate_of_node;
 } ModelLimit;
 
 /* False: that limit, of so many, does not cover the type. */

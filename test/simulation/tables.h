@@ -98,6 +98,9 @@ extern bool limits_cover(int type);
 /* The name of a limit that refuses a task of the type; again_ms: 0, or when to ask again. */
 extern const char *limits_refuse(int type, int64 incarnation, int64 *again_ms);
 
+/* A task of the type has been grabbed: rates count it. */
+extern void limits_take(int type);
+
 /* Whether the limit counts tasks of the whole cluster. */
 extern bool limits_is_shared(int limit);
 

@@ -137,6 +137,7 @@ tasks_grab(const ServerCall *call)
 		durable |= row->rule != RULE_RETRY || limits_cover(row->type);
 		world_tell("task %d v" INT64_FORMAT " is grabbed by incarnation " INT64_FORMAT, row->number, row->version,
 				   incarnation);
+		limits_take(row->type);
 		judge_grab(row);
 		put_task(result, n, row, call->statement == &call_grab_bare);
 		result_time(result, n, GRAB_RUNNABLE, row->runnable_us);
