@@ -23,7 +23,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 
 .DEFAULT_GOAL = all
-.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-cassert check-upgrade check-api models unit \
+.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-release check-cassert check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	torture nth-call campaign-limits campaign-kafka campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation bench-start docs clean help
 
@@ -102,6 +102,9 @@ check-edition: ## tests in SQL and of TAP with the SQL edition in place of the e
 
 check-servers: ## before a release: the tests on every supported server and system
 	@scripts/check-servers --release
+
+check-release: ## all that must pass before a release, from asan to check-servers, and which of it failed
+	@scripts/check-release
 
 check-upgrade: install ## updates the last release under load, in each order of the steps
 	@scripts/check-upgrade
