@@ -259,8 +259,7 @@ sub value_or_undef
 	my ($self, $sql) = @_;
 	my $text = $self->common_session->try($sql);
 
-	# The warning of a crash may come beside an answer; the end of the session follows.
-	return $text if defined $text && $text !~ /^(?:psql|ERROR|FATAL|PANIC):|^WARNING:  57P0/m;
+	return $text unless TwTasks::Session::has_failed($text);
 	$self->forget_session;
 	return;
 }

@@ -88,7 +88,7 @@ sub produce
 		$session //= TwTasks::Session->after($self->{connstr}, $self->{name});
 		TwTasks::Wait::nap(), next unless $session;
 		my $said = $session->try("$text SELECT 'ended'");
-		my $ended = defined $said && $said =~ /^ended$/m && $said !~ /^(?:psql|ERROR|FATAL|PANIC|WARNING):/m;
+		my $ended = TwTasks::Session::has_ended($said);
 
 		PostgreSQL::Test::Utils::append_to_file($self->{path},
 			join '', map { "$events[$_] " . ($ended ? $outcomes[$_] : 'open') . "\n" } 0 .. 1);

@@ -140,7 +140,7 @@ sub try_batch
 
 	$self->{session} //= TwTasks::Session->after($self->{connstr}, $self->{name});
 	my $said = $self->{session} && $self->{session}->try("$text SELECT 'ended'");
-	my $ended = defined $said && $said =~ /^ended$/m && $said !~ /^(?:psql|ERROR|FATAL|PANIC|WARNING):/m;
+	my $ended = TwTasks::Session::has_ended($said);
 	my %results = map { /^(\S+ \d+) (\S+)$/ ? ($1 => $2) : () } split /\n/, $said // '';
 
 	foreach my $half ([ $one, $fates[0] ], [ $two, $fates[1] ])

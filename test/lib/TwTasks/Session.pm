@@ -10,6 +10,23 @@ use warnings FATAL => 'all';
 
 use IPC::Open3;
 
+# Whether what psql said has an error.  The warning that the server crashes or ends comes beside an
+# answer; the end of the session follows.
+sub has_failed
+{
+	my ($text) = @_;
+
+	return !defined $text || $text =~ /^(?:psql|ERROR|FATAL|PANIC):|^WARNING:  57P0/m;
+}
+
+# Whether psql has said that a text was reached, with no error and no warning on the way.
+sub has_ended
+{
+	my ($text) = @_;
+
+	return !has_failed($text) && $text =~ /^ended$/m && $text !~ /^WARNING:/m;
+}
+
 sub new
 {
 	my ($class, $connstr) = @_;
@@ -85,7 +102,7 @@ sub query
 	my $text = $self->try($sql);
 
 	die "the session has ended at: $sql\n" unless defined $text;
-	die "$text\nat: $sql\n" if $text =~ /^(?:ERROR|FATAL|PANIC):/m;
+	die "$text\nat: $sql\n" if has_failed($text);
 	return $text;
 }
 
