@@ -129,14 +129,13 @@ sub start_server
 	return;
 }
 
-# A statement that may fail: another session may be in its way, or no server there.
+# A statement that may fail: another session may be in its way, or no server there.  A session
+# that ends after SET must not be followed by one without the limit, which could wait for ever.
 sub change
 {
 	my ($self, $statement) = @_;
 
-	$self->{node}->value_or_undef('SET statement_timeout = 3000');
-	$self->{node}->value_or_undef($statement);
-	$self->{node}->value_or_undef('RESET statement_timeout');
+	$self->{node}->value_or_undef("SET statement_timeout = 3000; $statement; RESET statement_timeout");
 	return;
 }
 

@@ -32,6 +32,9 @@ my %conf = (
 	max_prepared_transactions => 20,
 	autovacuum_naptime => '1s',
 	restart_after_crash => 'on');
+# Seconds after which a prepared transaction has no producer: longer than producers are patient.
+use constant FORGOTTEN => 30;
+
 
 # Options: producers, batch (most tasks in a third of a transaction), standby (whether
 # there is one, which may be promoted), full (whether the disk may be full).
@@ -175,12 +178,14 @@ sub DESTROY
 	return;
 }
 
-# Transactions that are prepared, and that nobody may end.  Their names decide.
+# Transactions that are prepared, and that nobody may end: all, or those that are older than
+# producers wait for an answer.  Their names decide.
 sub decide_prepared
 {
 	my ($self) = @_;
 	my $node = $self->{node};
-	my $all = $node->value_or_undef('SELECT gid FROM pg_prepared_xacts ORDER BY gid') // '';
+	my $age = $seconds ? "WHERE prepared < clock_timestamp() - interval '$seconds s'" : '';
+	my $all = $node->value_or_undef("SELECT gid FROM pg_prepared_xacts $age ORDER BY gid") // '';
 
 	$node->value_or_undef((/[02468]$/ ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$_'") foreach split /\n/, $all;
 	return;
@@ -210,7 +215,7 @@ sub live
 # Callers call it again and again: producers stand still while there is too much to do.
 sub pace
 {
-	my ($self) = @_;
+	my ($self, $seconds) = @_;
 	my $live = $self->live;
 	my ($high, $low) = BACKLOG;
 
@@ -248,6 +253,8 @@ sub end_producers
 }
 
 # How much is still to come; undef while nobody can say.
+	$self->decide_prepared(FORGOTTEN);
+
 sub unsettled
 {
 	my ($self) = @_;
