@@ -30,6 +30,9 @@ PATIENCE = 12
 FOLLOWED = ("WORK_ONCE", "WORK_AGAIN", "SQL")
 # An object whose head may not start again may stand still, so there are new ones all the time.
 TRANSACTIONS_PER_OBJECT = 30
+# Few objects and several events at once: more wait behind a head than the next one takes.
+OBJECTS = 4
+EVENTS = 4
 # Words of RECORD for what is to stay and for what is taken back.
 WORDS = {"add": "drop", "event": "noevent", "start": "nostart"}
 
@@ -82,14 +85,31 @@ def adds(ids, in_function):
     return f"{begin} count(twtasks.add_task(t, data => d, task_id => i{later})) FROM {rows};"
 
 
+def literal(text):
+    """A JSON string as SQL."""
+    return f"'\"{text}\"'"
+
+
+def events(target, names, begin):
+    """Statements that add events of an object, one by one or all by one call."""
+    stream = target.split(":")[0]
+    groups = [names] if chance.random() < 0.5 else [[one] for one in names]
+    statements = ""
+    for first, *more in groups:
+        sub_events = f", ARRAY[{', '.join(map(literal, more))}]::jsonb[]" if more else ""
+        statements += f" {begin} twtasks.add_event('{stream}', '{target}', {literal(first)}{sub_events});"
+    return statements
+
+
 def others(gid, number, begin):
-    """Statements that add an event and start an identifier, or not, and what RECORD says of them."""
+    """Statements that add events and start an identifier, or not, and what RECORD says of them."""
     name, statements, words = f"{gid}-{number}", "", []
     if chance.random() < 0.5:
         once = f"once:{int(gid.split('-')[1]) // TRANSACTIONS_PER_OBJECT}-{chance.randrange(2)}"
-        target = once if chance.random() < 0.3 else f"again:{chance.randrange(8)}"
-        statements += f" {begin} twtasks.add_event('{target.split(':')[0]}', '{target}', '\"{name}\"');"
-        words.append(("event", f"{target} {name}"))
+        target = once if chance.random() < 0.3 else f"again:{chance.randrange(OBJECTS)}"
+        names = [f"{name}{place}" for place in range(chance.randint(1, EVENTS))]
+        statements += events(target, names, begin)
+        words += [("event", f"{target} {one}") for one in names]
     if chance.random() < 0.25:
         kind = chance.choice(["idem", "box"])
         statements += f" {begin} twtasks.start('{kind}', '{{\"n\": \"{name}\"}}');"

@@ -13,6 +13,9 @@ import random
 import sys
 import time
 
+# Seconds between two events of a head.
+MOST_BETWEEN = 0.04
+
 ledger = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
 
 
@@ -22,10 +25,12 @@ def note(what, task, more):
 
 
 def send(task):
-    """One write, so that lines of other workers do not come between."""
+    """Takes a while between the events, so that a second head of the object would come between."""
     data = task["data"]
-    lines = [f"sent {task['id']} {task['version']} {data['object']} {e['id']} {e['event']}\n" for e in data["events"]]
-    os.write(ledger, "".join(lines).encode())
+    for e in data["events"]:
+        line = f"sent {task['id']} {task['version']} {data['object']} {e['id']} {e['event']}\n"
+        os.write(ledger, line.encode())
+        time.sleep(random.random() * MOST_BETWEEN)
 
 
 def act(task):

@@ -81,7 +81,9 @@ sub create
 		CREATE FUNCTION app.unsure(event jsonb, identifier text, started timestamptz) RETURNS jsonb
 		LANGUAGE sql SET search_path = pg_catalog, pg_temp
 		AS $$ SELECT jsonb_build_object('decision', 'uncertain', 'started', started) $$;
-		SELECT twtasks.configure_stream('again', 'HEAD_AGAIN', batch => 3), twtasks.configure_stream('once', 'HEAD_ONCE', batch => 3),
+		-- Urgent: each object has one head at a time, which must not wait for a backlog of tasks.
+		SELECT twtasks.configure_stream('again', 'HEAD_AGAIN', batch => 3, priority => 0),
+			twtasks.configure_stream('once', 'HEAD_ONCE', batch => 3, priority => 0),
 			twtasks.configure_kind('idem', 'idempotent', 'KIND_IDEM', 'idem-{/n}', delay => '100ms'),
 			twtasks.configure_kind('box', 'black_boxed', 'KIND_BOX', 'box-{/n}', delay => '100ms', on_uncertain => 'app.unsure');
 SQL
