@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""torture_producer.py RECORD CONNSTR NAME SEED BATCH -- adds tasks and ordered events, and starts
+"""torture_producer.py RECORD CONNSTR NAME SEED BATCH [topics] -- adds tasks and ordered events, and starts
 identifiers of kinds, in random transactions until it is told to end, and keeps a record of its own.
+With "topics" some of the events go to Kafka, and messages too.
 
 Each line of RECORD begins with the name of a transaction.  Before the transaction begins,
-"add ID", "event OBJECT TEXT" and "start IDENTIFIER" say what is to stay, and "drop", "noevent" and
-"nostart" what the transaction takes back itself.
+"add ID", "event OBJECT TEXT", "start IDENTIFIER" and "message KEY TEXT" say what is to stay, and
+"drop", "noevent", "nostart" and "nomessage" what the transaction takes back itself.
 Afterwards a line says what the server answered: committed, refused or unknown.  It speaks
 through psql, which it starts again when the server has ended it, or was silent for long.
 """
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import uuid
 
 record = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 connstr, name, seed, batch = sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+with_topics = "topics" in sys.argv[6:]
 chance = random.Random(seed)
 told = False
 LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
@@ -33,8 +36,10 @@ TRANSACTIONS_PER_OBJECT = 30
 # Few objects and several events at once: more wait behind a head than the next one takes.
 OBJECTS = 4
 EVENTS = 4
+# Keys of messages.
+KEYS = 5
 # Words of RECORD for what is to stay and for what is taken back.
-WORDS = {"add": "drop", "event": "noevent", "start": "nostart"}
+WORDS = {"add": "drop", "event": "noevent", "start": "nostart", "message": "nomessage"}
 
 # Statements with the places of up to three lists of tasks, the lists that stay if it is
 # committed, and its end.
@@ -92,13 +97,31 @@ def literal(text):
 
 def events(target, names, begin):
     """Statements that add events of an object, one by one or all by one call."""
-    stream = target.split(":")[0]
+    stream = re.match("[a-z]+", target).group()
     groups = [names] if chance.random() < 0.5 else [[one] for one in names]
     statements = ""
     for first, *more in groups:
         sub_events = f", ARRAY[{', '.join(map(literal, more))}]::jsonb[]" if more else ""
         statements += f" {begin} twtasks.add_event('{stream}', '{target}', {literal(first)}{sub_events});"
     return statements
+
+
+def to_topics(name, begin):
+    """The same as others(), of events and messages that go to Kafka."""
+    statements, words = "", []
+    if chance.random() < 0.3:
+        # The object of a head that goes to Kafka is its topic.
+        target = f"topic-{chance.randrange(OBJECTS)}"
+        # The places after those of events that go to workers.
+        names = [f"{name}{EVENTS + place}" for place in range(chance.randint(1, EVENTS))]
+        statements += events(target, names, begin)
+        words += [("event", f"{target} {one}") for one in names]
+    if chance.random() < 0.3:
+        values = [f"k{chance.randrange(KEYS)} {name}{place}" for place in range(chance.randint(1, EVENTS))]
+        messages = ", ".join(f"twtasks.kafka_message('{value.split()[0]}', '{value}')" for value in values)
+        statements += f" {begin} count(*) FROM twtasks.send_to_kafka('messages', ARRAY[{messages}]);"
+        words += [("message", value) for value in values]
+    return statements, words
 
 
 def others(gid, number, begin):
@@ -114,6 +137,9 @@ def others(gid, number, begin):
         kind = chance.choice(["idem", "box"])
         statements += f" {begin} twtasks.start('{kind}', '{{\"n\": \"{name}\"}}');"
         words.append(("start", f"{kind}-{name}"))
+    if with_topics:
+        more, more_words = to_topics(name, begin)
+        return statements + more, words + more_words
     return statements, words
 
 

@@ -6,6 +6,7 @@
 #	clients		TX event OBJECT TEXT
 #				TX noevent OBJECT TEXT, in a savepoint that TX rolls back
 #	ledger		sent TASK VERSION OBJECT ID TEXT
+#	topics		the same, for objects whose heads go to a topic
 #	decoded		queued TEXT
 #	ends		still OBJECT TASK, whose head waits for a person
 #
@@ -56,6 +57,13 @@ sub take_ledger
 
 	push @{ $self->{sends} }, \@send if $what eq 'sent';
 	return;
+}
+
+sub take_topic
+{
+	my ($self, $line) = @_;
+
+	return $self->take_ledger($line);
 }
 
 sub take_decoded

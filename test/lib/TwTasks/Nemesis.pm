@@ -21,6 +21,7 @@ use constant BOOTTIME => 7;
 # Takes the server, its sidecars, a file for the times of its crashes, and by the name of
 # the server a proxy (TwTasks::Proxy) that some of the sidecars' calls and some commits pass.  With a
 # pair of servers (TwTasks::Pair), "promote" makes the standby the server and returns it.
+# "kafka" is a broker (TwTasks::Kafka).
 sub new
 {
 	my ($class, %options) = @_;
@@ -322,19 +323,30 @@ my %faults_of_pairs = (
 			});
 	});
 
+my %faults_of_brokers = (
+	freeze_broker => sub { $_[0]->freeze(9, $_[0]{kafka}{pid}) },
+	restart_broker => sub {
+		my ($self) = @_;
+
+		$self->{kafka}->crash;
+		watch_for(rand 5);
+		$self->{kafka}->launch;
+	});
+
 # All that can happen here.
 sub names
 {
 	my ($self) = @_;
 
-	return sort grep({ ($_ ne 'full_disk' || $self->{node}->disk) && ($_ ne 'set_clock' || $self->with_clock) } keys %faults), $self->{pair} ? keys %faults_of_pairs : ();
+	return sort grep({ ($_ ne 'full_disk' || $self->{node}->disk) && ($_ ne 'set_clock' || $self->with_clock) } keys %faults),
+	  $self->{pair} ? keys %faults_of_pairs : (), $self->{kafka} ? keys %faults_of_brokers : ();
 }
 
 # Crashes and waits of the whole server are rarer than the rest.
 sub any_name
 {
 	my ($self) = @_;
-	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|full_disk|no_connections|promote|promote_late)$/;
+	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|full_disk|no_connections|promote|promote_late|restart_broker)$/;
 	my $wants_rare = rand() < 0.1;
 
 	return one_of(grep { /$is_rare/ xor !$wants_rare } $self->names);
@@ -346,7 +358,7 @@ sub strike
 
 	note("fault: $name");
 	$self->{struck}{$name}++;
-	($faults{$name} || $faults_of_pairs{$name})->($self);
+	($faults{$name} || $faults_of_pairs{$name} || $faults_of_brokers{$name})->($self);
 	$self->raise_fallen;
 	return;
 }

@@ -1,5 +1,5 @@
-# Torture.pm -- a server, perhaps with a standby, and three sidecars with handlers of each kind, under all faults
-# of TwTasks::Nemesis, and the verdict of TwTasks::Witnesses.
+# Torture.pm -- a server, perhaps with a standby, perhaps a broker, and three sidecars with handlers of each kind, under
+# all faults of TwTasks::Nemesis, and the verdict of TwTasks::Witnesses.
 
 package TwTasks::Torture;
 
@@ -13,31 +13,37 @@ use TwTasks::Cluster;
 use TwTasks::Decoding;
 use TwTasks::Disk;
 use TwTasks::EventWitness;
+use TwTasks::Kafka;
 use TwTasks::KindWitness;
 use TwTasks::Ledger;
 use TwTasks::Nemesis;
 use TwTasks::Pair;
 use TwTasks::Proxy;
 use TwTasks::Sidecar;
+use TwTasks::TopicWitness;
 use TwTasks::Wait;
 use TwTasks::Witnesses;
 
 use constant SIDECARS => qw(a b c);
 
+# Topics of objects, by their names in torture_producer.py.
+use constant OBJECT_TOPICS => map { "topic-$_" } 0 .. 3;
+
 # Producers stand still from the first number of live tasks to the second one.
 use constant BACKLOG => (5000, 2500);
+
+# Seconds after which a prepared transaction has no producer: longer than producers are patient.
+use constant FORGOTTEN => 30;
 
 my %conf = (
 	wal_level => 'logical',
 	max_prepared_transactions => 20,
 	autovacuum_naptime => '1s',
 	restart_after_crash => 'on');
-# Seconds after which a prepared transaction has no producer: longer than producers are patient.
-use constant FORGOTTEN => 30;
-
 
 # Options: producers, batch (most tasks in a third of a transaction), standby (whether
-# there is one, which may be promoted), full (whether the disk may be full).
+# there is one, which may be promoted), full (whether the disk may be full), kafka (whether
+# events and messages go to topics, too).
 sub create
 {
 	my ($class, %options) = @_;
@@ -49,6 +55,7 @@ sub create
 		nodes => [ $pair ? $pair->nodes : $node ],
 		node => $node,
 		directory => PostgreSQL::Test::Utils::tempdir(),
+		kafka => $options{kafka} ? TwTasks::Kafka->create : undef,
 		producers => [],
 		batch => $options{batch},
 		owner => $$
@@ -84,9 +91,11 @@ sub create
 		-- Urgent: each object has one head at a time, which must not wait for a backlog of tasks.
 		SELECT twtasks.configure_stream('again', 'HEAD_AGAIN', batch => 3, priority => 0),
 			twtasks.configure_stream('once', 'HEAD_ONCE', batch => 3, priority => 0),
+			twtasks.configure_stream('topic', 'HEAD_TOPIC', batch => 3, priority => 0),
 			twtasks.configure_kind('idem', 'idempotent', 'KIND_IDEM', 'idem-{/n}', delay => '100ms'),
 			twtasks.configure_kind('box', 'black_boxed', 'KIND_BOX', 'box-{/n}', delay => '100ms', on_uncertain => 'app.unsure');
 SQL
+	$self->create_topics if $self->{kafka};
 	$self->{decoding} = TwTasks::Decoding->start($node, $self->path('decoded'), 'app.effect');
 	$self->{proxies} = { map { $_->name => TwTasks::Proxy->start($_) } @{ $self->{nodes} } };
 	$self->{sidecars} = [ map { $self->sidecar($_) } SIDECARS ];
@@ -96,9 +105,30 @@ SQL
 		crashes => $self->path('crashes'),
 		proxies => $self->{proxies},
 		pair => $pair,
+		kafka => $self->{kafka},
 		promote => sub { $self->promote(@_) });
 	$self->start_producer($_) foreach 1 .. $options{producers};
 	return $self;
+}
+
+# The head of an object goes to the topic of the same name, whose one partition keeps the order.
+sub create_topics
+{
+	my ($self) = @_;
+
+	$self->{kafka}->create_topic($_) foreach OBJECT_TOPICS;
+	$self->{kafka}->create_topic('messages', 3);
+	return;
+}
+
+# The handlers of what goes to topics.  An attempt is given up before its task is taken over.
+sub to_topics
+{
+	my ($self, %again) = @_;
+	my $kafka = $self->{kafka} or return;
+	my %common = (brokers => [ $kafka->brokers ], settings => { 'message.timeout.ms' => 10000, 'linger.ms' => 5 }, %again);
+
+	return ({ types => ['HEAD_TOPIC'], kafka => 'topic-*', %common }, { types => ['SendToKafka'], kafka => 'messages', %common });
 }
 
 sub path
@@ -147,7 +177,8 @@ sub sidecar
 			{ types => [qw(KIND_IDEM KIND_BOX)], @worker, prefetch => 1, processes => 2, timeout => '5s', grace => '1s' },
 			{ types => ['RUN_ONCE'],   @command, %once },
 			{ types => ['RUN_AGAIN'],  @command, %again },
-			{ types => ['SQL'], sql => 'app.effect', processes => 2, timeout => '5s', grace => '1s', retry => $again{retry} }
+			{ types => ['SQL'], sql => 'app.effect', processes => 2, timeout => '5s', grace => '1s', retry => $again{retry} },
+			$self->to_topics(%again)
 		]);
 
 	$sidecar->{clock} = $clock;
@@ -161,7 +192,7 @@ sub start_producer
 	my $connstr = $self->connstr($number == 1);
 	my @command = (
 		TwTasks::Ledger::handler('torture_producer.py'), $self->path("clients-$number"),
-		"$connstr user=producer", "p$number", int rand 1e9, $self->{batch});
+		"$connstr user=producer", "p$number", int rand 1e9, $self->{batch}, $self->{kafka} ? 'topics' : ());
 	my $pid = fork // die "could not fork: $!";
 
 	if ($pid == 0)
@@ -184,7 +215,7 @@ sub DESTROY
 # producers wait for an answer.  Their names decide.
 sub decide_prepared
 {
-	my ($self) = @_;
+	my ($self, $seconds) = @_;
 	my $node = $self->{node};
 	my $age = $seconds ? "WHERE prepared < clock_timestamp() - interval '$seconds s'" : '';
 	my $all = $node->value_or_undef("SELECT gid FROM pg_prepared_xacts $age ORDER BY gid") // '';
@@ -214,12 +245,15 @@ sub live
 	return $self->{node}->value_or_undef(q{SELECT count(*) FROM twtasks.task WHERE status <> 'ERROR'});
 }
 
-# Callers call it again and again: producers stand still while there is too much to do.
+# Callers call it again and again: producers stand still while there is too much to do, and a
+# manager of transactions ends what they have left prepared.
 sub pace
 {
-	my ($self, $seconds) = @_;
+	my ($self) = @_;
 	my $live = $self->live;
 	my ($high, $low) = BACKLOG;
+
+	$self->decide_prepared(FORGOTTEN);
 
 	kill STOP => @{ $self->{producers} } if defined $live && $live > $high;
 	kill CONT => @{ $self->{producers} } if defined $live && $live < $low;
@@ -255,8 +289,6 @@ sub end_producers
 }
 
 # How much is still to come; undef while nobody can say.
-	$self->decide_prepared(FORGOTTEN);
-
 sub unsettled
 {
 	my ($self) = @_;
@@ -274,6 +306,7 @@ sub settle
 	my ($self) = @_;
 
 	$self->{nemesis}->end;
+	$self->{kafka}->start if $self->{kafka};
 	$self->end_producers;
 	$self->decide_prepared;
 	return wait_ok(sub { ($self->unsettled // '') eq '0' }, 'every task ends, every event is sent, every identifier is decided', 600);
@@ -285,6 +318,23 @@ sub save_rows
 	my ($self, $witness, $query) = @_;
 
 	return $self->{node}->safe_psql('postgres', "COPY ($query) TO '" . $self->path($witness) . q{' (DELIMITER ' ')});
+}
+
+# The topics as a witness.
+sub save_topics
+{
+	my ($self) = @_;
+
+	PostgreSQL::Test::Utils::append_to_file($self->path('topics'), '');
+	foreach my $topic ($self->{kafka} ? (OBJECT_TOPICS, 'messages') : ())
+	{
+		my $path = $self->path("topic-$topic");
+
+		$self->{kafka}->write_messages($topic, $path);
+		PostgreSQL::Test::Utils::append_to_file($self->path('topics'),
+			join '', map { "$_\n" } map { TwTasks::TopicWitness::lines_of($_) } split /\n/, PostgreSQL::Test::Utils::slurp_file($path));
+	}
+	return;
 }
 
 # The witnesses, with all that they have to say.
@@ -300,16 +350,20 @@ sub verdict
 		HEAD_ONCE => 'head_once',
 		HEAD_AGAIN => 'head',
 		KIND_IDEM => 'step',
-		KIND_BOX => 'step');
+		KIND_BOX => 'step',
+		HEAD_TOPIC => 'sent',
+		SendToKafka => 'sent');
 
 	$witnesses->add_judge(TwTasks::EventWitness->new($witnesses), qw(events resends));
 	$witnesses->add_judge(TwTasks::KindWitness->new($witnesses), qw(identifiers uncertain));
+	$witnesses->add_judge(TwTasks::TopicWitness->new($witnesses), qw(messages repeats));
 	$self->{decoding}->finish;
+	$self->save_topics;
 	$self->save_rows(rows => 'SELECT id, version, status FROM twtasks.tasks');
 	$self->save_rows(ends => q{SELECT 'still', object, head::text FROM twtasks.event_objects WHERE status IS NOT NULL
 		UNION ALL SELECT 'outcome', identifier, coalesce(decision, '-') FROM twtasks.outcome});
 	$witnesses->read_file(clients => $_) foreach glob $self->path('clients-*');
-	$witnesses->read_file($_ => $self->path($_)) foreach qw(ledger crashes decoded rows ends);
+	$witnesses->read_file($_ => $self->path($_)) foreach qw(ledger topics crashes decoded rows ends);
 	$witnesses->judge;
 	return $witnesses;
 }

@@ -36,9 +36,11 @@
 #	sql		has its effect in the transaction that ends it, and nothing in the ledger
 #	head, head_once		as "again" and "once": head tasks of events, which the product adds
 #	step	as "once", but may end FAILED, since its kind goes on: the product adds it
+#	sent	has messages in a topic when it is DONE, and nothing in the ledger: the product adds it
 #
-# Other lines are for judges beside this one (TwTasks::EventWitness, TwTasks::KindWitness), and so
-# is the witness "ends", which has what events and kinds left in the end.
+# Other lines are for judges beside this one (TwTasks::EventWitness, TwTasks::KindWitness,
+# TwTasks::TopicWitness), and so is the witness "ends", which has what events and kinds left in the
+# end.  "topics" has the messages of topics in their order, each line with a task in its second place.
 #
 # A promoted server may lack what nobody was told of.
 #
@@ -71,7 +73,7 @@ my %next = (
 	HELD => qr/^(?:WAITING|ERROR|HELD|DONE|CANCELLED)$/);
 
 # The contracts of tasks that the product adds, by the one that they are like.
-my %like = (head => 'again', head_once => 'once', step => 'once');
+my %like = (head => 'again', head_once => 'once', step => 'once', sent => 'sent');
 
 # "types" has the contract of each type.
 sub new
@@ -176,6 +178,14 @@ sub take_ledger
 	return;
 }
 
+sub take_topic
+{
+	my ($self, $line) = @_;
+
+	$self->{in_topic}{ (split / /, $line)[1] } = 1;
+	return;
+}
+
 sub take_crash
 {
 	my ($self, $time) = @_;
@@ -191,7 +201,7 @@ sub take_client
 	my ($self, $line) = @_;
 	my ($tx, $what, $id) = split / /, $line;
 
-	return if $what =~ /event$|start$/;
+	return if $what =~ /(?:event|start|message)$/;
 	if (defined $id)
 	{
 		$self->{wanted}{$id} = [ $tx, $what ];
@@ -321,12 +331,17 @@ sub status_of
 	return $self->{tasks}{$id} && $self->{tasks}{$id}[STATUS];
 }
 
-# A handler has said that it did the version from which the task is done.
+# A handler has said that it did the version from which the task is done, or a topic has it.
 sub judge_done
 {
 	my ($self, $id, $version) = @_;
 	my $said = $self->{ends}{$id}{$version} // 'nothing';
 
+	if ($self->contract($self->{tasks}{$id}) eq 'sent')
+	{
+		$self->fault(unfounded => $id, 'is DONE, and no topic has a message of it') if !$self->{in_topic}{$id};
+		return;
+	}
 	$self->fault(unfounded => $id, "is DONE from version $version, of which its handler said $said") if $said ne 'done';
 	return;
 }
@@ -439,6 +454,7 @@ sub take_row
 my %takes = (
 	decoded => 'take_decoded',
 	ledger => 'take_ledger',
+	topics => 'take_topic',
 	clients => 'take_client',
 	crashes => 'take_crash',
 	rows => 'take_row',
@@ -473,7 +489,7 @@ sub read_file
 	return;
 }
 
-# Decoding is read after the ledger and the clients.  Nothing more comes after this.
+# Decoding is read after the ledger, the topics and the clients.  Nothing more comes after this.
 sub judge
 {
 	my ($self) = @_;
