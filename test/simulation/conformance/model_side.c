@@ -260,6 +260,11 @@ judge_use_turn(int limit, int64 incarnation)
 }
 
 void
+judge_busy(int64 incarnation, int64 length_us)
+{
+}
+
+void
 judge_gone(int64 incarnation)
 {
 }
