@@ -110,9 +110,12 @@ def work_of(pid: int) -> tuple[float, float, int]:
 
 def add_backlog(stream: str, events: int, objects: int) -> None:
     """Each transaction tells of 500 events, as one that has much to tell."""
-    sql(f"DO $$ BEGIN FOR t IN 1..{events // 500} LOOP PERFORM twtasks.add_event('{stream}', "
-        f"'o:' || (t * 500 + i) % {objects}, '{{\"title\": \"Emma\"}}') FROM generate_series(1, 500) i; COMMIT; "
-        "END LOOP; END $$", "ANALYZE twtasks.event", "CHECKPOINT")
+    sql(f"DO $$ BEGIN FOR t IN 0..{(events - 1) // 500} LOOP PERFORM twtasks.add_event('{stream}', "
+        f"'o:' || i % {objects}, '{{\"title\": \"Emma\"}}') FROM generate_series(t * 500 + 1, least(t * 500 + 500, {events})) i; "
+        "COMMIT; END LOOP; END $$", "ANALYZE twtasks.event", "CHECKPOINT")
+    added = int(sql("SELECT count(*) FROM twtasks.event"))
+    if added != events:
+        sys.exit(f"{added} of {events} events were added")
 
 
 def backlog(stream: str, events: int, objects: int) -> Figures:
