@@ -40,6 +40,7 @@ OBJS += src/commit/news.o			# ... whether it notifies
 OBJS += src/commit/prepared.o
 OBJS += src/queue/queue.o			# 3 queue
 OBJS += src/queue/ring.o			# 3 ... its triggers
+OBJS += src/queue/door.o			# 3 ... a lone trigger, sooner
 OBJS += src/queue/groups.o			# 3 ... and who handles which
 OBJS += src/queue/taker.o			# 3 ... from the side of who takes them
 OBJS += src/queue/next_triggers.o	# 3 queue: what a sidecar calls

@@ -366,6 +366,11 @@ static const Option root_options[] = {
 		"kafka is ring, and Kafka for tasks that cannot start here at once"
 	},
 	{
+		"door_directory", OPTION_TEXT, .needs_restart = true, .check = options_check_path,
+		.min = 1, .max = 1000, .offset = offsetof(Config, door_directory),
+		.help = "the server's twtasks.door_directory, through which a lone task starts sooner"
+	},
+	{
 		"log", OPTION_SECTION, .section = &log_section,
 		.offset = offsetof(Config, log),
 		.help = "lines written to stderr"

@@ -99,6 +99,7 @@ typedef struct Config
 	char	  **buckets;
 	int			nbuckets;
 	QueueKind	queue;
+	char	   *door_directory; /* NULL: none */
 	LogConfig	log;
 	int			concurrency;	/* slots of the node, 0: no limit */
 	int			look_ahead;		/* triggers kept in memory */

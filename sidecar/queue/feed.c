@@ -63,6 +63,7 @@ on_state(void *arg, bool is_up)
 	Feed	   *feed = arg;
 
 	set_state(feed, FEED_WAITING);
+	feed_door_close(feed);
 	feed->looks_twice = false;
 	if (!is_up || feed->state == FEED_STOPPED)
 		return;
@@ -93,6 +94,7 @@ feed_open(Loop *loop, const Config *config, const FeedTargets *targets)
 	feed->duties = targets->duties;
 	feed->node = targets->node;
 	feed->kind = QUEUE_AUTO;
+	feed->door = -1;
 	feed->news = palloc0(config->nbuckets * sizeof(FeedNews));
 	feed->second = loop_timer_new(loop, feed_notify_second, feed);
 	feed->pg = pg_new(loop, config->postgres, "queue", on_state, feed);
@@ -107,6 +109,7 @@ feed_stop(Feed *feed)
 	if (feed->state == FEED_STOPPED)
 		return;
 	set_state(feed, FEED_STOPPED);
+	feed_door_close(feed);
 	pg_close(feed->pg);
 	if (feed->forward != NULL)
 		forward_leave(feed->forward);

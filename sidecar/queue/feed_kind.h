@@ -11,6 +11,7 @@
 #ifndef TWT_FEED_KIND_H
 #define TWT_FEED_KIND_H
 
+#include "base/lines.h"
 #include "node/duties.h"
 #include "pg/pg.h"
 #include "queue/forward.h"
@@ -42,6 +43,9 @@ struct Feed
 	Pg		   *pg;
 	Forward    *forward;		/* NULL: triggers do not pass through Kafka */
 	QueueKind	kind;
+	int			door;			/* -1: none is open */
+	LoopIo	   *door_io;
+	LineReader	door_lines;
 	FeedState	state;
 	FeedNews   *news;			/* by bucket */
 	LoopTimer  *second;			/* before the call for late commits */
@@ -69,5 +73,13 @@ extern void feed_ring_begin(struct Feed *feed);
 extern void feed_ring_pump(struct Feed *feed);
 extern void feed_notify_begin(struct Feed *feed);
 extern void feed_notify_second(void *feed); /* for the timer */
+
+/* ---- feed_door.c ---- */
+
+/* Opens the pipe of the feed's session, if one is configured. */
+extern void feed_door_open(struct Feed *feed);
+
+/* Closing what is not open does nothing. */
+extern void feed_door_close(struct Feed *feed);
 
 #endif							/* TWT_FEED_KIND_H */

@@ -147,6 +147,8 @@ on_types(void *arg, PgOutcome outcome, PGresult *result)
 
 	if (outcome == PG_FAILED)
 		pg_reset(feed->pg, "could not say which types are handled");
+	if (outcome == PG_DONE)
+		feed_door_open(feed);
 }
 
 void

@@ -27,6 +27,7 @@
 bool		twt_enabled = true;
 int			twt_queue_size = 16384;
 int			twt_queues = 16;
+char	   *twt_door_directory = "";
 int			twt_max_payload = 16 * 1024 * 1024;
 int			twt_keep_finished = 30 * 24 * 60;
 static int	keep_audit = 400 * 24 * 60;
@@ -136,6 +137,16 @@ static const Setting table[] = {
 	&twt_function_timeout, 1, 60000, PGC_SUSET, GUC_UNIT_MS, NULL},
 };
 
+/* The name of a pipe follows. */
+static bool
+check_door_directory(char **value, void **extra, GucSource source)
+{
+	if ((*value)[0] == '\0' || (is_absolute_path(*value) && strlen(*value) < MAXPGPATH - 20))
+		return true;
+	GUC_check_errdetail("The value must be an absolute path, or empty.");
+	return false;
+}
+
 static void
 define_setting(const Setting *s)
 {
@@ -160,6 +171,12 @@ settings_init(void)
 			continue;
 		define_setting(&table[i]);
 	}
+	if (process_shared_preload_libraries_in_progress)
+		DefineCustomStringVariable("twtasks.door_directory",
+								   "Directory of the pipes by which a lone task reaches a waiting sidecar sooner.",
+								   "Only the server's user may write to it.",
+								   &twt_door_directory, "", PGC_POSTMASTER, 0,
+								   check_door_directory, NULL, NULL);
 	DefineCustomStringVariable("twtasks.on_behalf_of",
 							   "Person for whom twtasks-web acts, for the audits.",
 							   "Only members of twtasks_web may act on behalf of others.",

@@ -11,6 +11,7 @@
 extern bool twt_enabled;		/* twtasks.enabled */
 extern int	twt_queue_size;		/* twtasks.queue_size, triggers per queue */
 extern int	twt_queues;			/* twtasks.queues */
+extern char *twt_door_directory;	/* twtasks.door_directory; empty: none */
 extern int	twt_max_payload;	/* twtasks.max_payload, bytes */
 extern int	twt_keep_finished;	/* twtasks.keep_finished, minutes */
 extern int	twt_keep_attempts;	/* twtasks.keep_attempts, minutes; 0: none */

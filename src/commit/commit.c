@@ -235,7 +235,9 @@ push_triggers(void)
 			continue;
 		if (bucket->in_bulk)
 			queue_ask(bucket->queue);
-		if (bucket->has_news)
+		if (bucket->has_news && pending->nentries == 1 && pending->entries[0].trigger.due_us == 0)
+			queue_wake_for(bucket->queue, &pending->entries[0].trigger);
+		else if (bucket->has_news)
 			queue_wake(bucket->queue);
 	}
 }

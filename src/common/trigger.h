@@ -33,6 +33,9 @@
 #define TRIGGER_TEXT_MAX \
 	(36 + 1 + 19 + 1 + 1 + 1 + 10 + 1 + 19 + 1 + TRIGGER_TYPE_MAX + 1)
 
+/* The name of a pipe of the door (src/queue/door.h), before its number. */
+#define TRIGGER_PIPE "door."
+
 /* Not "Trigger": PostgreSQL's server has a struct of that name. */
 typedef struct TaskTrigger
 {

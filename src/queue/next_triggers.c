@@ -35,6 +35,7 @@
 #include "base/call.h"
 #include "base/contract.h"
 #include "base/unix_time.h"
+#include "queue/door.h"
 #include "queue/queue.h"
 #include "queue/taker.h"
 
@@ -175,6 +176,7 @@ wait_for_news(Taken *taken, TimestampTz until)
 		long		ms;
 		bool		any;
 
+		door_look();
 		for (int i = 0; i < taken->nsources; i++)
 			taker_wait(taken->sources[i].taker);
 		any = take_all(taken);

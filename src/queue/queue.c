@@ -24,6 +24,7 @@
 #include "base/call.h"
 #include "base/contract.h"
 #include "base/settings.h"
+#include "queue/door.h"
 #include "queue/groups.h"
 #include "queue/queue.h"
 #include "queue/ring.h"
@@ -31,8 +32,12 @@
 #define QUEUE_WAITERS 64
 #define PREPARED_WORDS 32		/* each note is a bit */
 
-/* A waiter is its process number + 1; its group stands in the higher bits. */
+/*
+ * A waiter is its process number + 1; its group stands in the higher bits, and
+ * above them whether its sidecar reads its door.
+ */
 #define GROUP_SHIFT 24
+#define HAS_DOOR (UINT32_C(1) << 30)
 #define ANY_GROUP PG_UINT64_MAX
 
 struct Queue
@@ -285,7 +290,17 @@ queue_take_asked(Queue *queue, int group)
  * waiter has gone, another process wakes for nothing, which is allowed.
  */
 static void
-wake_some(Queue *queue, uint64 groups, int most)
+wake_waiter(const Queue *queue, uint32 waiter, const TaskTrigger *lone)
+{
+	PGPROC	   *process = &ProcGlobal->allProcs[(waiter & ((1 << GROUP_SHIFT) - 1)) - 1];
+
+	if (lone != NULL && (waiter & HAS_DOOR) != 0)
+		door_pass(process->pid, queue->bucket, lone);
+	SetLatch(&process->procLatch);
+}
+
+static void
+wake_some(Queue *queue, uint64 groups, int most, const TaskTrigger *lone)
 {
 	pg_memory_barrier();
 	if (pg_atomic_read_u32(&queue->nwaiting) == 0)
@@ -293,13 +308,13 @@ wake_some(Queue *queue, uint64 groups, int most)
 	for (int i = 0; i < QUEUE_WAITERS && most > 0; i++)
 	{
 		uint32		waiter = pg_atomic_read_u32(&queue->waiters[i]);
-		uint32		process = waiter & ((1 << GROUP_SHIFT) - 1);
+		uint32		group = (waiter & ~HAS_DOOR) >> GROUP_SHIFT;
 
-		if (waiter == 0 || (groups >> (waiter >> GROUP_SHIFT) & 1) == 0 ||
+		if (waiter == 0 || (groups >> group & 1) == 0 ||
 			!pg_atomic_compare_exchange_u32(&queue->waiters[i], &waiter, 0))
 			continue;
 		pg_atomic_fetch_sub_u32(&queue->nwaiting, 1);
-		SetLatch(&ProcGlobal->allProcs[process - 1].procLatch);
+		wake_waiter(queue, waiter, lone);
 		most--;
 	}
 }
@@ -310,13 +325,19 @@ wake_each(Queue *queue, uint64 groups)
 {
 	for (int i = 0; groups != 0; i++, groups >>= 1)
 		if ((groups & 1) != 0)
-			wake_some(queue, UINT64CONST(1) << i, 1);
+			wake_some(queue, UINT64CONST(1) << i, 1, NULL);
 }
 
 void
 queue_wake(Queue *queue)
 {
-	wake_some(queue, ANY_GROUP, 1);
+	wake_some(queue, ANY_GROUP, 1, NULL);
+}
+
+void
+queue_wake_for(Queue *queue, const TaskTrigger *trigger)
+{
+	wake_some(queue, ANY_GROUP, 1, trigger);
 }
 
 void
@@ -382,7 +403,7 @@ void
 queue_pass_on(Queue *queue, int group)
 {
 	if (groups_has_news(&queue->groups, group))
-		wake_some(queue, UINT64CONST(1) << group, 1);
+		wake_some(queue, UINT64CONST(1) << group, 1, NULL);
 	if (ring_has_news(&queue->ring))
 		queue_wake(queue);
 }
@@ -390,7 +411,7 @@ queue_pass_on(Queue *queue, int group)
 static uint32
 waiter_of(int group)
 {
-	return (uint32) group << GROUP_SHIFT | (twt_my_proc_number() + 1);
+	return (uint32) group << GROUP_SHIFT | (door_is_read() ? HAS_DOOR : 0) | (twt_my_proc_number() + 1);
 }
 
 bool
@@ -434,7 +455,7 @@ queue_node_ended(void)
 		if (queue->database != MyDatabaseId)
 			continue;
 		pg_atomic_fetch_add_u32(&queue->nodes_ended, 1);
-		wake_some(queue, ANY_GROUP, QUEUE_WAITERS);
+		wake_some(queue, ANY_GROUP, QUEUE_WAITERS, NULL);
 	}
 }
 

@@ -14,8 +14,8 @@
  * it does not handle hands the trigger on.
  *
  * These may be called at commit (no allocation, no error, no lock that can
- * wait): queue_push, queue_ask, queue_ask_all, queue_wake.  A queue, once attached, stays
- * valid for the life of the server.
+ * wait): queue_push, queue_ask, queue_ask_all, queue_wake, queue_wake_for.  A queue, once
+ * attached, stays valid for the life of the server.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,6 +53,12 @@ extern void queue_ask(Queue *queue);
 
 /* Wakes one waiting sidecar, if there is one. */
 extern void queue_wake(Queue *queue);
+
+/*
+ * The same, after the push of one trigger, which goes through the door (door.h)
+ * of that sidecar too.
+ */
+extern void queue_wake_for(Queue *queue, const TaskTrigger *trigger);
 
 /*
  * Notes that a prepared transaction has triggers, by the hash of its name; and

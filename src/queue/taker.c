@@ -15,6 +15,7 @@
 
 #include "base/arrays.h"
 #include "base/contract.h"
+#include "queue/door.h"
 #include "queue/groups.h"
 #include "queue/queue.h"
 #include "queue/taker.h"
@@ -182,6 +183,7 @@ twt_take_types(PG_FUNCTION_ARGS)
 		if (!types.nulls[i])
 			names[n++] = TextDatumGetCString(types.values[i]);
 	leave_queues();
+	door_make();
 	handled = type_list_make(TopMemoryContext, names, n);
 	if (old != NULL)
 		pfree(old);
