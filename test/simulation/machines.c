@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "acts.h"
+#include "door.h"
 #include "faults.h"
 #include "machines.h"
 #include "world.h"
@@ -21,6 +22,7 @@
 
 /* Numbers of chance that no act has. */
 #define START_CHANCE ACTS_MOST
+#define DOOR_CHANCE (-1)		/* and below */
 
 typedef enum ShapeKind
 {
@@ -51,10 +53,12 @@ typedef struct Machine
 	Shape		shapes[MODEL_TYPES];
 	int			look_ahead;
 	const char *queue;
+	bool		has_door;
 } Machine;
 
 static Machine machines[MACHINES];
 static bool is_ring;
+static bool are_doors;
 static int64 lease_s;
 static bool are_complete;
 static bool stay_down;
@@ -119,6 +123,8 @@ write_file(const Machine *machine)
 	rewind(file);
 	fprintf(file, "postgres: \"dbname=simulated\"\nnode: node%d\nbuckets: [default, other]\nqueue: %s\n",
 			(int) (machine - machines), machine->queue);
+	if (machine->has_door)
+		fprintf(file, "door_directory: " DOOR_DIRECTORY "\n");
 	fprintf(file, "concurrency: %d\nlook_ahead: %d\ndrain: %ds\nlease: %ds\nsweep: %ds\nhandlers:\n",
 			(int) world_between(0, 6), machine->look_ahead, (int) world_between(2, 10), (int) lease_s,
 			(int) world_between(1, 6));
@@ -147,6 +153,9 @@ machines_begin(bool with_ring, int64 with_lease_s)
 	is_ring = with_ring;
 	lease_s = with_lease_s;
 	are_complete = stay_down = false;
+	world_enter(DOOR_CHANCE);
+	are_doors = is_ring && world_happens(400);
+	world_leave();
 	for (int i = 0; i < MACHINES; i++)
 		open_file(&machines[i]);
 }
@@ -164,8 +173,12 @@ static void
 start(void *arg)
 {
 	Machine    *machine = arg;
+	int			number = machine->nstarts++ * MACHINES + (int) (machine - machines);
 
-	world_enter(START_CHANCE + machine->nstarts++ * MACHINES + (int) (machine - machines));
+	world_enter(DOOR_CHANCE - 1 - number);
+	machine->has_door = are_doors && world_happens(600);
+	world_leave();
+	world_enter(START_CHANCE + number);
 	choose_shapes(machine);
 	write_file(machine);
 	world_leave();

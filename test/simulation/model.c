@@ -12,6 +12,7 @@
 #include "acts.h"
 #include "calls/calls.h"
 #include "common/trigger.h"
+#include "door.h"
 #include "judge.h"
 #include "tables.h"
 #include "values.h"
@@ -260,6 +261,8 @@ void
 tables_trigger(const Row *row, int64 due_us)
 {
 	send_trigger(row, due_us);
+	if (model.is_ring && due_us < 0)
+		door_pass(row);
 	if (world_happens(model.doubled))
 		send_trigger(row, due_us);
 }
@@ -553,6 +556,8 @@ model_call(Session *session, const ServerCall *call, const char **state)
 		return signal_backend(session, call);
 	if (statement == &call_next_triggers)
 		return next_triggers(session, call);
+	if (statement == &call_take_types)
+		door_make(session_pid(session));
 	if (statement == &call_listen)
 		return listen(session, CHANNEL_TRIGGERS);
 	if (statement == &call_listen_cancels)

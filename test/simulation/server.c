@@ -9,6 +9,7 @@
 
 #include "acts.h"
 #include "calls/calls.h"
+#include "door.h"
 #include "model.h"
 #include "tables.h"
 #include "server.h"
@@ -454,6 +455,7 @@ session_end(Session *session)
 	dlist_iter	iter;
 
 	session->has_ended = true;
+	door_remove(session->pid);
 	dlist_delete(&session->node);
 	if (session->work != NULL)
 		world_cancel(session->work);
