@@ -16,7 +16,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 
 BROKERS = {"bootstrap.servers": sys.argv[1], "log_level": 0}
 PATIENCE = 180
+ANSWER = 15
 SHOWN = 64 * 1024
+UNANSWERED = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
 NOT_YET = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -43,12 +45,23 @@ def wait_for_brokers(ask):
         brokers()
 
 
+def metadata(client, topic=None):
+    """Asks again, perhaps another broker: one that is only starting may take a question and never answer it."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return client.list_topics(topic, timeout=ANSWER)
+        except KafkaException as error:
+            if error.args[0].code() not in UNANSWERED or time.monotonic() > until:
+                raise
+
+
 def brokers():
-    return len(AdminClient(BROKERS).list_topics(timeout=PATIENCE).brokers)
+    return len(metadata(AdminClient(BROKERS)).brokers)
 
 
 def leader(topic, partition=0):
-    return AdminClient(BROKERS).list_topics(topic, timeout=PATIENCE).topics[topic].partitions[partition].leader
+    return metadata(AdminClient(BROKERS), topic).topics[topic].partitions[partition].leader
 
 
 def is_led(topic, partitions):
@@ -65,7 +78,7 @@ def create(topic, partitions, config):
     new = NewTopic(topic, num_partitions=partitions, replication_factor=-1, config=config)
     wait_for_brokers(lambda: admin.create_topics([new]))
     until = time.monotonic() + PATIENCE
-    while not is_led(admin.list_topics(topic, timeout=PATIENCE).topics[topic], partitions):
+    while not is_led(metadata(admin, topic).topics[topic], partitions):
         if time.monotonic() > until:
             raise RuntimeError("the new topic has no leaders")
         admin.poll(0.05)
@@ -148,7 +161,7 @@ def describe(message):
 def found(consumer, topic):
     until = time.monotonic() + PATIENCE
     while True:
-        described = consumer.list_topics(topic, timeout=PATIENCE).topics[topic]
+        described = metadata(consumer, topic).topics[topic]
         if not described.error:
             return described
         if described.error.code() != KafkaError.LEADER_NOT_AVAILABLE or time.monotonic() > until:
