@@ -1,6 +1,6 @@
 // Actions on tasks: one task, tasks of unknown outcome, and many by a filter, by a choice
 // of rows and by the text of their errors.
-import { tell } from './browser.mjs';
+import { alter, tell } from './browser.mjs';
 import { act, value } from './hands.mjs';
 
 export const id = (n) => `00000000-0000-0000-0000-${String(n).padStart(12, '0')}`;
@@ -54,11 +54,8 @@ export async function ofUnknown(hand, look) {
 	// One card alone, so that its buttons are the only ones.
 	const at = (i) => look(`?page=unknown&type=LOST%7C${hand.name}`, `article:has-text("${id(n + i)}")`);
 
-	await hand.page.route('**/api/v1/unknown*', async (route) => {
-		const answer = await route.fetch();
-		const body = await answer.json();
-		await route.fulfill({ response: answer, json: { ...body, items: body.items.filter((t) => t.type === `LOST|${hand.name}`).sort((a, b) => (a.id < b.id ? -1 : 1)) } });
-	});
+	await alter(hand.page, '**/api/v1/unknown*', (body) => (
+		{ ...body, items: body.items.filter((t) => t.type === `LOST|${hand.name}`).sort((a, b) => (a.id < b.id ? -1 : 1)) }));
 	await at(51);
 	await act(hand, { title: 'it happened', press: ['It happened'], check: noted(n + 51), is: 'DONE, confirm, otto, it happened' });
 	await at(52);

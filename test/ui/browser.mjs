@@ -65,6 +65,18 @@ export async function open(browser, base, token, options = {}) {
 	return { context, page, faults };
 }
 
+// Alters answers.  A page that has left in the meantime wants none.
+export async function alter(page, path, altered) {
+	await page.route(path, async (route) => {
+		try {
+			const answer = await route.fetch();
+			await route.fulfill({ response: answer, json: altered(await answer.json()) });
+		} catch {
+			await route.abort().catch(() => {});
+		}
+	});
+}
+
 export async function settled(page) {
 	await page.waitForSelector('main .body[aria-busy=false]');
 }

@@ -1,7 +1,7 @@
 // The page hears of changes by GET /stream, ends it while it is hidden, and asks in
 // intervals where there is none.
 import { setTimeout } from 'node:timers/promises';
-import { launch, open, serve, settled, tell } from './browser.mjs';
+import { alter, launch, open, serve, settled, tell } from './browser.mjs';
 import { value } from './hands.mjs';
 
 const ID = (n) => `00000000-0000-0000-0000-${String(n).padStart(12, '0')}`;
@@ -129,10 +129,7 @@ await told.page.context().close();
 
 // Answers that change although no task does.
 const why = await standing(`?page=task&id=${ID(1)}`);
-await why.page.route(`**/tasks/${ID(1)}`, async (route) => {
-	const answer = await route.fetch();
-	await route.fulfill({ response: answer, json: { ...(await answer.json()), status: 'PROCESSING' } });
-});
+await alter(why.page, `**/tasks/${ID(1)}`, (task) => ({ ...task, status: 'PROCESSING' }));
 const count = async () => Object.fromEntries(await Promise.all(['/why', '/life', `tasks/${ID(1)}`].map(async (p) => [p, (await why.asked(p)).length])));
 const grown = async () => {
 	await why.go();
