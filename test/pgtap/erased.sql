@@ -10,35 +10,22 @@ SET LOCAL bytea_output = 'escape';
 CREATE FUNCTION pg_temp.own_tables() RETURNS SETOF pg_class LANGUAGE sql
 AS $$ SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname ~ '^twtasks' AND c.relkind IN ('r', 'm') $$;
 
--- How many rows of all tables have a word in any column.
-CREATE FUNCTION pg_temp.rows_with(word text) RETURNS bigint LANGUAGE plpgsql
+CREATE FUNCTION pg_temp.count_rows(relation regclass, condition text) RETURNS bigint LANGUAGE plpgsql
 AS $$
 DECLARE
-	relation regclass;
 	found bigint;
-	total bigint := 0;
 BEGIN
-	FOR relation IN SELECT oid FROM pg_temp.own_tables() LOOP
-		EXECUTE format('SELECT count(*) FROM ONLY %s r WHERE strpos(r::text, %L) > 0', relation, word) INTO found;
-		total := total + found;
-	END LOOP;
-	RETURN total;
+	EXECUTE format('SELECT count(*) FROM ONLY %s r WHERE %s', relation, condition) INTO found;
+	RETURN found;
 END $$;
 
+-- How many rows of all tables have a word in any column.
+CREATE FUNCTION pg_temp.rows_with(word text) RETURNS bigint LANGUAGE sql
+AS $$ SELECT sum(pg_temp.count_rows(oid, format('strpos(r::text, %L) > 0', word)))::bigint FROM pg_temp.own_tables() $$;
+
 -- How many pieces of large values all tables have.
-CREATE FUNCTION pg_temp.pieces() RETURNS bigint LANGUAGE plpgsql
-AS $$
-DECLARE
-	relation regclass;
-	found bigint;
-	total bigint := 0;
-BEGIN
-	FOR relation IN SELECT reltoastrelid FROM pg_temp.own_tables() WHERE reltoastrelid <> 0 LOOP
-		EXECUTE format('SELECT count(*) FROM %s', relation) INTO found;
-		total := total + found;
-	END LOOP;
-	RETURN total;
-END $$;
+CREATE FUNCTION pg_temp.pieces() RETURNS bigint LANGUAGE sql
+AS $$ SELECT sum(pg_temp.count_rows(reltoastrelid, 'true'))::bigint FROM pg_temp.own_tables() WHERE reltoastrelid <> 0 $$;
 
 -- Adds a task that carries a word in all places, twice in so many bytes that they are
 -- stored apart.

@@ -40,13 +40,8 @@ my @storms = TwTasks::NthCall::storms(
 
 # Calls whose failure may end the program, which starts again.
 my %ends = (
-	calloc => 'a program without memory ends',
-	malloc => 'a program without memory ends',
-	realloc => 'a program without memory ends',
-	epoll_create1 => 'there is no loop without it',
-	timerfd_create => 'there is no loop without it',
+	%TwTasks::NthCall::ENDS,
 	read => 'the configuration cannot be read at the start',
-	signalfd => 'no signal would come',
 	setrlimit => 'a secret may come into a core file',
 	prctl => 'orphans would be left to others');
 

@@ -20,19 +20,7 @@ use TwTasks::Seed;
 use constant { AT_ONCE => 10, TASKS => 5 };
 
 # Calls whose failure may end the program, which is started again.
-my %ends = (
-	calloc => 'a program without memory ends',
-	malloc => 'a program without memory ends',
-	realloc => 'a program without memory ends',
-	epoll_create1 => 'there is no loop without it',
-	timerfd_create => 'there is no loop without it',
-	signalfd => 'no signal would come',
-	fcntl => 'its pipes would block',
-	fopen => 'a file of the settings cannot be read',
-	open => 'a file of the settings cannot be read',
-	fstat => 'a file of the settings cannot be read',
-	read => 'the pipe of its sidecar is broken',
-	write => 'the pipe of its sidecar is broken');
+my %ends = (%TwTasks::NthCall::ENDS, %TwTasks::NthCall::HELPER_ENDS);
 
 TwTasks::Seed::sow();
 my $server = TwTasks::HttpServer->start;

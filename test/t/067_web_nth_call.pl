@@ -36,20 +36,15 @@ my @storms = TwTasks::NthCall::storms(
 
 # Calls whose failure may end the program, which starts again.
 my %ends = (
+	%TwTasks::NthCall::ENDS,
 	MHD_create_response_from_buffer_with_free_callback_cls => 'a program without memory ends',
-	calloc => 'a program without memory ends',
-	malloc => 'a program without memory ends',
-	realloc => 'a program without memory ends',
-	epoll_create1 => 'there is no loop without it',
-	timerfd_create => 'there is no loop without it',
 	socket => 'it cannot listen',
 	bind => 'it cannot listen',
 	epoll_ctl => 'libmicrohttpd gives up',
 	fstat => 'a file of the configuration cannot be read at the start',
 	listen => 'it cannot listen',
 	open => 'a file of the configuration cannot be read at the start',
-	read => 'a file of the configuration cannot be read at the start',
-	signalfd => 'no signal would come');
+	read => 'a file of the configuration cannot be read at the start');
 
 TwTasks::Seed::sow();
 my $node = TwTasks::Cluster->create('main');

@@ -22,6 +22,24 @@ use constant CLOSING_SECONDS => 60;
 use constant LEAK_SECONDS => 5;
 use constant FINE_LOOKS => 5;
 
+# Calls whose failure may end any of our programs, with the reason.
+our %ENDS = (
+	calloc => 'a program without memory ends',
+	malloc => 'a program without memory ends',
+	realloc => 'a program without memory ends',
+	epoll_create1 => 'there is no loop without it',
+	timerfd_create => 'there is no loop without it',
+	signalfd => 'no signal would come');
+
+# Calls whose failure may also end a helper beside a sidecar.
+our %HELPER_ENDS = (
+	fcntl => 'its pipes would block',
+	fopen => 'a file of the settings cannot be read',
+	open => 'a file of the settings cannot be read',
+	fstat => 'a file of the settings cannot be read',
+	read => 'the pipe of its sidecar is broken',
+	write => 'the pipe of its sidecar is broken');
+
 # Names in the order of fail_nth.c, with the errors that the manual pages name for what a
 # machine may lack.  A name without errors is counted only.
 my @calls = (
