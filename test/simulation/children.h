@@ -15,6 +15,6 @@
 #include "process.h"
 
 /* The programs read what their sidecar has written, soon.  Call it after each turn. */
-extern void children_look(const Process *process);
+extern void children_look(Process *process);
 
 #endif							/* SIM_CHILDREN_H */

@@ -39,22 +39,23 @@ typedef struct Undo
 
 typedef struct Model
 {
-	Row			rows[MODEL_TASKS];
 	int			nrows;
 	int			nadded;			/* by applications */
-	Undo		undo[UNDO_MOST];
 	int			nundo;
 	int64		transaction;
 	int64		shift_us;		/* by which the clock was set */
 	int64		latest_us;		/* that the clock had before it was set */
 	bool		is_ring;
-	Row			queue[QUEUE_MOST];	/* as they were then */
 	int			nqueue;
 	int64		due_us;			/* -1: no news of WAITING tasks */
 	int			lost;
 	int			doubled;
 	bool		pauses_type[MODEL_TYPES];
 	bool		pauses_bucket[MODEL_BUCKETS];
+	/* Each of these is filled before its number counts it. */
+	Row			queue[QUEUE_MOST];	/* as they were then */
+	Row			rows[MODEL_TASKS];
+	Undo		undo[UNDO_MOST];
 } Model;
 
 static Model model;
@@ -62,7 +63,7 @@ static Model model;
 void
 model_begin(bool is_ring)
 {
-	memset(&model, 0, sizeof(model));
+	memset(&model, 0, offsetof(Model, queue));
 	model.is_ring = is_ring;
 	model.due_us = -1;
 

@@ -40,6 +40,8 @@ typedef struct Process
 	int64		ambush_us;		/* it freezes for so long when it has sent its
 								 * next grab */
 	dlist_head	children;		/* see children.c */
+	bool		has_written;	/* into a pipe, or closed one, since its last
+								 * turn */
 	int			running;		/* tasks whose handler runs */
 	Room		room;
 	int			running_of[MODEL_TYPES];

@@ -17,6 +17,9 @@
 /* A sidecar that works has a few hundred turns in a second. */
 #define MOST_TURNS 20000
 
+/* A sidecar seldom has more descriptors. */
+#define IOS_MOST 100
+
 /* A function to call in a turn, or at the end of each. */
 typedef struct LoopCall
 {
@@ -142,14 +145,44 @@ run_timers(Loop *loop)
 	}
 }
 
+static struct pollfd
+poll_of(const LoopIo *io)
+{
+	return (struct pollfd)
+	{
+		io->fd, (io->want & LOOP_READ ? POLLIN : 0) | (io->want & LOOP_WRITE ? POLLOUT : 0), 0
+	};
+}
+
 static int
 ready(const LoopIo *io)
 {
-	struct pollfd poll_fd = {io->fd, (io->want & LOOP_READ ? POLLIN : 0) | (io->want & LOOP_WRITE ? POLLOUT : 0), 0};
+	struct pollfd poll_fd = poll_of(io);
 
 	if (io->want == 0 || poll(&poll_fd, 1, 0) <= 0)
 		return 0;
 	return io->want & (poll_fd.revents & (POLLIN | POLLHUP) ? LOOP_READ : LOOP_WRITE);
+}
+
+/* One question for all descriptors, since most looks find none. */
+static bool
+any_ready(const Loop *loop)
+{
+	struct pollfd fds[IOS_MOST];
+	int			n = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, (dlist_head *) &loop->ios)
+	{
+		const LoopIo *io = dlist_container(LoopIo, node, iter.cur);
+
+		if (io->want == 0)
+			continue;
+		if (n == IOS_MOST)
+			return true;
+		fds[n++] = poll_of(io);
+	}
+	return n > 0 && poll(fds, n, 0) > 0;
 }
 
 /* A descriptor that is still ready is looked at again in the next turn. */
@@ -159,6 +192,9 @@ run_ios(Loop *loop)
 	dlist_iter	iter;
 	bool		any = false;
 
+	if (!loop->looks)
+		return;
+	loop->looks = any_ready(loop);
 	if (!loop->looks)
 		return;
 	dlist_foreach(iter, &loop->ios)

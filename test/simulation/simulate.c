@@ -72,7 +72,11 @@ run_all(uint64 from, uint64 n, bool ends_at_first)
 {
 	int64		counts[REACHED_COUNT] = {0};
 	int			failed = 0;
+	uint8		any;
 
+	/* OpenSSL begins here, and not in each child. */
+	if (!pg_strong_random(&any, sizeof(any)))
+		fprintf(stderr, "no strong chance\n");
 	for (uint64 seed = from; seed < from + n; seed++)
 	{
 		if (run_apart(seed, counts))

@@ -166,6 +166,8 @@ world_tell(const char *fmt,...)
 	char		line[1000];
 	va_list		args;
 
+	if (!world.is_told)
+		return;
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
@@ -174,8 +176,7 @@ world_tell(const char *fmt,...)
 	for (const char *at = line; *at != '\0'; at++)
 		world.hash = (world.hash ^ (uint8) *at) * HASH_PRIME;
 
-	if (world.is_told)
-		fprintf(stderr, "%12.6f %s\n", world.now_us / 1e6, line);
+	fprintf(stderr, "%12.6f %s\n", world.now_us / 1e6, line);
 }
 
 void

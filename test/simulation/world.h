@@ -7,8 +7,8 @@
  * whatever is random comes from the seed, so the same seed repeats the same run.
  * Events of the same time happen in random order.
  *
- * The history is a line for each thing that happens.  Its hash tells whether two runs
- * were the same.
+ * The history is a line for each thing that happens.  Only a run that prints it makes
+ * it.  Its hash tells whether two runs were the same.
  *
  *-------------------------------------------------------------------------
  */
