@@ -29,12 +29,23 @@ has_size(char kind, int len)
 	}
 }
 
+/*
+ * Each value of each answer comes here.  So libpq is asked whether it is NULL only
+ * where its length leaves that open.
+ */
 static bool
 fits(char letter, const PGresult *result, int row, int column)
 {
-	if (PQgetisnull(result, row, column))
-		return islower((unsigned char) letter);
-	return has_size(tolower((unsigned char) letter), PQgetlength(result, row, column));
+	bool		may_be_null = islower((unsigned char) letter);
+	char		kind = letter | ('a' - 'A');
+	int			len;
+
+	if (may_be_null && has_size(kind, 0))
+		return true;
+	len = PQgetlength(result, row, column);
+	if (len > 0)
+		return has_size(kind, len);
+	return PQgetisnull(result, row, column) ? may_be_null : has_size(kind, 0);
 }
 
 /* Returns the number of the first column with a value that does not fit, from 1; 0: none. */

@@ -50,6 +50,7 @@ test_as_promised(void **state)
 	expect("pp", 2, 1, 6, NULL);
 	expect("tT", 2, 2, 0, NULL);
 	expect("bipu", 4, 2, -1, NULL);
+	expect("UUU", 3, 2, 16, NULL);
 }
 
 static void
@@ -77,6 +78,8 @@ test_values(void **state)
 	expect("b", 1, 1, 0, "column 1 of the answer to ask is malformed");
 	expect("p", 1, 1, 8, "column 1 of the answer to ask is malformed");
 	expect("tT", 2, 1, -1, "column 2 of the answer to ask is malformed");
+	expect("uU", 2, 1, -1, "column 2 of the answer to ask is malformed");
+	expect("tI", 2, 1, 0, "column 2 of the answer to ask is malformed");
 }
 
 int
