@@ -5,9 +5,8 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
-from . import commits, machine, many, more, peers, readme, report, short, stress, targets, workloads
+from . import adding, commits, machine, many, more, peers, readme, report, short, stress, targets, workloads
 from .run import Run, say
 
 ALL = workloads.ALL | commits.ALL | more.ALL | stress.ALL | many.ALL
@@ -57,38 +56,15 @@ def briefly(run: Run, keep: bool) -> None:
     sys.exit(1 if run.failures else 0)
 
 
-def keep_others(run: Run, wanted: list[str], directory: Path) -> dict[str, Any]:
-    """Figures of an earlier run, for workloads that this run does not measure."""
-    path = directory / "results.json"
-    earlier: dict[str, Any] = {}
-    if os.environ.get("ADD") and path.exists():
-        earlier = json.loads(path.read_text(encoding="utf-8"))
-        run.records += [r for r in earlier["records"] if r["workload"] not in wanted]
-        run.failures += [f for f in earlier["missing"] if f["workload"] not in wanted]
-        names = [peer.name for peer in run.peers]
-        run.others = [peer for peer in earlier["peers"] if peer["name"] not in names]
-    return earlier
-
-
-def say_what_is_added(results: dict[str, Any], earlier: dict[str, Any], wanted: list[str]) -> None:
-    """The sizes and the version are those of the run to which this one adds."""
-    if not earlier:
-        return
-    rounds = results["sizes"]["rounds"]
-    if results["commit"] != earlier["commit"]:
-        results["commit"] = (f"{earlier['commit']}; {', '.join(wanted)} at {results['commit']}, "
-                             f"in {rounds} round{'s' if rounds > 1 else ''}")
-    results["sizes"] = earlier["sizes"]
-
-
 def compare(run: Run, directory: Path) -> None:
     wanted = asked_for(run)
-    earlier = keep_others(run, wanted, directory)
     machine.machine()
     announce(run)
+    earlier = adding.keep(run, wanted, directory)
     measure(run, wanted, directory)
     results = machine.describe(run)
-    say_what_is_added(results, earlier, wanted)
+    if earlier:
+        adding.say_what_is_added(results, earlier, run, wanted)
     report.save(directory, results)
     report.write(directory, results)
     print("\n".join(targets.plain(results)))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import database, more
+from .peers import HERE, Peer
 from .run import Run
 
 SETTINGS = ("server_version", "fsync", "synchronous_commit", "full_page_writes",
@@ -56,6 +57,21 @@ def sizes(run: Run) -> dict[str, float]:
         "open_seconds": more.OPEN_SECONDS}
 
 
+def place(peer: dict[str, Any]) -> tuple[bool, int]:
+    """Systems stand in the order of order.txt, whichever run they are of."""
+    order = (HERE / "order.txt").read_text(encoding="utf-8").split()
+    known = peer["name"] in order
+    return not known, order.index(peer["name"]) if known else 0
+
+
+def described(peer: Peer) -> dict[str, Any]:
+    return {"name": peer.name, "version": peer.version, "missing": peer.missing,
+            **{key: peer.about[key] for key in ("language", "settings", "history", "not")},
+            "languages": peer.about.get("languages", {}),
+            "task_sql": peer.about.get("task_sql"),
+            "published": peer.about.get("published")}
+
+
 def describe(run: Run) -> dict[str, Any]:
     return {
         "date": datetime.date.today().isoformat(),
@@ -63,11 +79,8 @@ def describe(run: Run) -> dict[str, Any]:
         "server": server(),
         "commit": os.environ.get("BENCH_COMMIT", "unknown"),
         "sizes": sizes(run),
-        "peers": [{"name": peer.name, "version": peer.version, "missing": peer.missing,
-                   **{key: peer.about[key] for key in ("language", "settings", "history", "not")},
-                   "languages": peer.about.get("languages", {}),
-                   "task_sql": peer.about.get("task_sql"),
-                   "published": peer.about.get("published")} for peer in run.peers] + run.others,
+        "peers": sorted([described(peer) for peer in run.peers] + run.others, key=place),
         "records": run.records,
+        "partners": run.partners,
         "missing": run.failures,
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plots, targets
-from .stats import Key, key, language, rank, ratios, rounds, summarize
+from .stats import Key, days, key, language, rank, ratios, rounds, summarize
 from .svg import short
 from .targets import percent
 
@@ -136,6 +136,11 @@ def same_language(results: dict[str, Any], k: Key, known: set[Key]) -> Key | Non
                  and language(results, x) == language(results, k)), None)
 
 
+def pairs(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """All figures that a ratio may have: with ours of earlier runs."""
+    return list(results["records"] + results.get("partners", []))
+
+
 Made = list[tuple[str, str]]
 
 
@@ -148,11 +153,11 @@ def cells_of(results: dict[str, Any], k: Key, column: Column, summary: Summary,
     if column.ratio:
         mine = ours(k, set(summary))
         made.append(("ours / theirs", "" if mine == k else times(
-            ratios(results["records"], mine, k, column.metric))))
+            ratios(pairs(results), mine, k, column.metric))))
         if any(same_language(results, x, set(summary)) for x in summary):
             same = same_language(results, k, set(summary))
             made.append(("both in one language", "" if same is None else times(
-                ratios(results["records"], same, k, column.metric))))
+                ratios(pairs(results), same, k, column.metric))))
     return made
 
 
@@ -163,10 +168,14 @@ def table(workload: str, results: dict[str, Any]) -> list[str]:
         return []
     lines = [f"## {title}", ""]
     parameters = any(k[1] for k in summary)
+    several = len(days(results["records"])) > 1
     for number, k in enumerate(sorted(summary, key=lambda k: (rank(k[1]), order(results, k)))):
         made = [("system", k[2]), ("setting", k[3]), ("handler and client in",
                                                       language(results, k))]
         made += [("with", k[1])] if parameters else []
+        if several:
+            made.append(("measured", ", ".join(days(
+                [record for record in results["records"] if key(record) == k]))))
         for column in columns:
             made += cells_of(results, k, column, summary, column is columns[0])
         if number == 0:
@@ -189,12 +198,18 @@ def notes(workload: str, results: dict[str, Any]) -> list[str]:
     return ["", *lines] if lines else []
 
 
+def measured(results: dict[str, Any], peer: dict[str, Any]) -> str:
+    """The versions that its figures are of."""
+    found = {r["version"] for r in results["records"] if r["peer"] == peer["name"] and "version" in r}
+    return ", ".join(sorted(found)) or str(peer["version"])
+
+
 def versions(results: dict[str, Any]) -> list[str]:
     lines = ["## Compared systems", "",
              "| system | version | language | history | what it does not do |",
              "|---|---|---|---|---|"]
     for peer in results["peers"]:
-        version = f"**MISSING**: {peer['missing']}" if peer["missing"] else peer["version"]
+        version = f"**MISSING**: {peer['missing']}" if peer["missing"] else measured(results, peer)
         lines.append("| " + " | ".join([peer["name"], version, peer["language"], peer["history"],
                                         "; ".join(peer["not"])]) + " |")
     lines += ["", "| system | setting | what that is |", "|---|---|---|"]
@@ -211,7 +226,7 @@ def head(results: dict[str, Any]) -> list[str]:
         f"Median (least .. most) of {rounds(results['records'])}, the systems in turn in each; "
         "\"ours / theirs\" is twtasks in its best setting by the system in that row, round by "
         "round. Repeat it with `make bench-peers`.", "",
-        f"* {results['date']}; machine: {machine['processors']} processors, "
+        f"* {', '.join(days(results['records'])) or results['date']}; machine: {machine['processors']} processors, "
         f"{machine['processor']}, kernel {machine['kernel']}; a disk that syncs in "
         f"{machine['sync_ms']:.2f} ms; load when it began: {machine['load']:.1f}",
         f"* PostgreSQL {server['server_version']}: " + ", ".join(

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import datetime
 import os
 import subprocess
 import sys
@@ -47,8 +48,11 @@ class Run:
     only: tuple[str, ...] = tuple(os.environ.get("SETTINGS", "").split())
     records: list[Metrics] = dataclasses.field(default_factory=list)
     failures: list[dict[str, str]] = dataclasses.field(default_factory=list)
-    # Figures of an earlier run, from its results.
+    # Systems of earlier runs, and our figures of these: see adding.py.
     others: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    partners: list[Metrics] = dataclasses.field(default_factory=list)
+    began: str = dataclasses.field(
+        default_factory=lambda: datetime.datetime.now().isoformat(timespec="seconds"))
 
     def turns(self, workload: str, round_number: int,
               wanted: tuple[str, ...] = ("best",)) -> Iterator["Turn"]:
@@ -113,6 +117,7 @@ class Turn:
             self.run.skip(self.workload, self.peer.name, self.setting, str(error) or repr(error))
             return
         self.run.records.append({
+            "run": self.run.began, "version": self.peer.version,
             "round": self.round, "workload": self.workload, "peer": self.peer.name,
             "setting": self.setting, "parameters": parameters, "metrics": metrics})
         say(f"  {what}: {shown(metrics)} [{time.monotonic() - begin:.1f} s]")

@@ -30,6 +30,11 @@ def key(record: dict[str, Any]) -> Key:
     return record["workload"], parameters, record["peer"], record["setting"]
 
 
+def days(records: Sequence[dict[str, Any]]) -> list[str]:
+    """When these figures were measured; results of before have one date for all."""
+    return sorted({record["run"][:10] for record in records if "run" in record})
+
+
 def rounds(records: Sequence[dict[str, Any]]) -> str:
     """How many rounds the workloads had, the most first."""
     most: dict[str, int] = {}
@@ -65,12 +70,13 @@ def summarize(records: Sequence[dict[str, Any]]) -> dict[Key, dict[str, dict[str
 
 def ratios(records: Sequence[dict[str, Any]], ours: Key, theirs: Key,
            metric: str) -> dict[str, float] | None:
-    """Our figure divided by the peer's, round by round."""
-    by_round: dict[int, dict[Key, float]] = {}
+    """Our figure divided by the peer's, round by round of the same run."""
+    by_round: dict[tuple[str, int], dict[Key, float]] = {}
     for record in records:
         value = record["metrics"].get(metric)
         if isinstance(value, int | float) and key(record) in (ours, theirs):
-            by_round.setdefault(record["round"], {})[key(record)] = float(value)
+            turn = record.get("run", ""), record["round"]
+            by_round.setdefault(turn, {})[key(record)] = float(value)
     found = [pair[ours] / pair[theirs] for pair in by_round.values()
              if ours in pair and pair.get(theirs)]
     return spread(found) if found else None

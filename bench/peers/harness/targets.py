@@ -22,6 +22,7 @@ class Found:
 
     def __init__(self, results: dict[str, Any]) -> None:
         self.records = results["records"]
+        self.pairs = self.records + results.get("partners", [])
         self.summary = summarize(self.records)
 
     def median(self, workload: str, metric: str, parameters: str = "",
@@ -38,7 +39,7 @@ class Found:
         """Our figure divided by the peer's, round by round."""
         parameters = more.get("parameters", "")
         mine: Key = (workload, parameters, "twtasks", more.get("mine", "best"))
-        found = ratios(self.records, mine, (workload, parameters, peer, setting), metric)
+        found = ratios(self.pairs, mine, (workload, parameters, peer, setting), metric)
         return found["median"] if found else None
 
     def least_ratio(self, workload: str, metric: str, peers: list[str],
