@@ -137,7 +137,7 @@ sub compact
 	my $follow = $data =~ /"follow": (\d+)/ ? $1 : 0;
 	my $after = $data =~ /"after": "([0-9a-f-]+)"/ ? $1 : '-';
 
-	return "add $id $version $status " . column($data, 'type') . " $follow $after";
+	return "add $id $version $status " . column($data, 'type') . " $follow $after", $data =~ /"object": "([^"]+)"/ ? "head $id $1" : ();
 }
 
 # ---- another server takes over ----
@@ -151,15 +151,16 @@ sub save_rows
 	my $rows = "$self->{path}.rows";
 
 	$session->query("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
-	$session->query(<<"SQL");
-	COPY (
+	foreach my $query (<<"SQL", q{SELECT 'head', id, data ->> 'object' FROM twtasks.task WHERE data ? 'object'})
 		SELECT 'have', t.id, version, status, type, coalesce(data ->> 'follow', '0'), coalesce(data ->> 'after', '-'), coalesce(effects, 0)
 		FROM (SELECT id, version, status, type, data FROM twtasks.task
 			UNION ALL SELECT id, version, status, type, data FROM twtasks.finished_task) t
 		LEFT JOIN (SELECT id, count(*) AS effects FROM $self->{effects} GROUP BY id) e USING (id)
-	) TO '$rows' (DELIMITER ' ')
 SQL
-	PostgreSQL::Test::Utils::append_to_file($self->{path}, PostgreSQL::Test::Utils::slurp_file($rows));
+	{
+		$session->query("COPY ($query) TO '$rows' (DELIMITER ' ')");
+		PostgreSQL::Test::Utils::append_to_file($self->{path}, PostgreSQL::Test::Utils::slurp_file($rows));
+	}
 	unlink $rows;
 	return;
 }

@@ -8,11 +8,14 @@
 #	ledger		sent TASK VERSION OBJECT ID TEXT
 #	topics		the same, for objects whose heads go to a topic
 #	decoded		queued TEXT
+#				head TASK OBJECT
+#				leave TASK
 #	ends		still OBJECT TASK, whose head waits for a person
 #
 # TEXT is "PRODUCER-N-PLACE", for the place in its producer's N-th transaction, and is used
 # once.  OBJECT begins with the name of its stream, as in "once:7".  The head of such an
-# object starts at most once.  Others may repeat what they have sent.
+# object starts at most once.  Others may repeat what they have sent.  No commit leaves an object with
+# two live heads, whether or not they run at one time.
 
 package TwTasks::EventWitness;
 
@@ -24,7 +27,7 @@ sub new
 {
 	my ($class, $witnesses) = @_;
 
-	return bless { witnesses => $witnesses, wanted => {}, sends => [], queued => {}, still => {}, sent => {} }, $class;
+	return bless { witnesses => $witnesses, wanted => {}, sends => [], queued => {}, still => {}, sent => {}, heads => {}, object_of => {} }, $class;
 }
 
 sub is_once
@@ -72,7 +75,39 @@ sub take_decoded
 
 	$self->{queued}{$1} = 1 if $line =~ /^queued (\S+)$/;
 	# A promoted server may lack what nobody was told of.
-	$self->{queued} = {} if $line =~ /^switch /;
+	@$self{qw(queued heads object_of in_switch)} = ({}, {}, {}, []) if $line =~ /^switch /;
+	push @{ $self->{in_switch} }, [ split / /, $line ] if $self->{in_switch} && $line =~ /^head /;
+	$self->take_transaction(@{ delete $self->{in_switch} }) if $line eq 'switched';
+	return;
+}
+
+# The lines of decoding between the begin and the commit of a transaction that the server has not
+# shown before.
+sub take_transaction
+{
+	my ($self, @lines) = @_;
+	my %changed;
+
+	foreach my $line (@lines)
+	{
+		my ($what, $task, $object) = @$line;
+
+		if ($what eq 'head')
+		{
+			$self->{object_of}{$task} = $object;
+			$changed{$object} = $self->{heads}{$object}{$task} = 1;
+		}
+		elsif ($what eq 'leave' && $self->{object_of}{$task})
+		{
+			delete $self->{heads}{ delete $self->{object_of}{$task} }{$task};
+		}
+	}
+	foreach my $object (sort keys %changed)
+	{
+		my @heads = sort keys %{ $self->{heads}{$object} };
+
+		$self->fault(double => $object, "has the live heads @heads") if @heads > 1;
+	}
 	return;
 }
 

@@ -6,6 +6,7 @@
 #	decoded		what the server committed, by logical decoding (TwTasks::Decoding)
 #					begin XID
 #					add ID VERSION STATUS TYPE FOLLOW AFTER
+#					head ID OBJECT, for a head task of events
 #					change ID VERSION STATUS
 #					leave ID
 #					end ID VERSION STATUS
@@ -14,6 +15,7 @@
 #				after a promotion, the rows where decoding begins anew
 #					switch LSN
 #					have ID VERSION STATUS TYPE FOLLOW AFTER EFFECTS
+#					head ID OBJECT, if it is live
 #					switched
 #	ledger		what handlers did, by their own word
 #					start ID VERSION TYPE TIME
@@ -237,7 +239,7 @@ sub take_decoded
 		$self->{position} = $position;
 		$self->take_transaction($transaction);
 	}
-	else
+	elsif ($self->{transaction})
 	{
 		push @{ $self->{transaction}{lines} }, [ $what, @rest ];
 	}
@@ -267,6 +269,7 @@ sub take_transaction
 		elsif ($what eq 'end')    { $self->change($id, @rest); $transaction->{ended}{$id}++ }
 	}
 	$self->judge_transaction($transaction);
+	$_->take_transaction(@{ $transaction->{lines} }) foreach grep { $_->can('take_transaction') } @{ $self->{beside} };
 	return;
 }
 
