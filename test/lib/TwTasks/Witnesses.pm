@@ -46,7 +46,12 @@
 #
 # A promoted server may lack what nobody was told of.
 #
-# All of it takes time and memory in proportion to the lines.
+# All of it takes time and memory in proportion to the lines.  Millions of tasks are to fit into memory,
+# so the words of a witness on one task are a text, which is taken apart when it is needed:
+#
+#	tasks		TYPE FOLLOW AFTER:[ switch] VERSION STATUS[ switch] VERSION STATUS...
+#	ledger		 start VERSION TYPE TIME end VERSION RESULT...
+#	wanted		TX add | drop
 
 package TwTasks::Witnesses;
 
@@ -54,17 +59,6 @@ use strict;
 use warnings FATAL => 'all';
 
 use Test::More;
-
-# A task, as decoding tells it.
-use constant {
-	TYPE => 0,
-	STATUS => 1,
-	VERSION => 2,
-	FOLLOW => 3,
-	AFTER => 4,
-	LIFE => 5,
-	GRABBED => 6
-};
 
 # Status after a status.  DONE, FAILED and CANCELLED are final.
 my %next = (
@@ -85,8 +79,6 @@ sub new
 	return bless {
 		types => \%types,
 		tasks => {},
-		starts => {},
-		ends => {},
 		ledger => {},
 		wanted => {},
 		clients => {},
@@ -107,6 +99,7 @@ sub add_judge
 
 	$self->{count}{$_} = 0 foreach @counts;
 	push @{ $self->{beside} }, $judge;
+	delete $self->{takers};
 	return;
 }
 
@@ -139,12 +132,11 @@ sub count_of
 sub history
 {
 	my ($self, $id) = @_;
-	my $task = $self->{tasks}{$id};
 	my $wanted = $self->{wanted}{$id};
 
 	return sprintf 'client: %s; database: %s; handlers: %s',
-	  $wanted ? "$wanted->[0] $wanted->[1] " . ($self->{clients}{ $wanted->[0] }{told} // 'unknown') : 'nothing',
-	  $task ? "$task->[TYPE]$task->[LIFE]" : 'nothing', $self->{ledger}{$id} // 'nothing';
+	  $wanted ? "$wanted " . $self->told($self->tx_of($id)) : 'nothing',
+	  $self->{tasks}{$id} // 'nothing', $self->{ledger}{$id} // 'nothing';
 }
 
 # The faults as sentences, each with its history.
@@ -165,19 +157,36 @@ sub take_ledger
 	my ($what, $id, $version, $more, $time) = split / /, $line;
 
 	return if $what !~ /^(?:start|end)$/;
-	$self->{ledger}{$id} .= " $what $version" . ($what eq 'end' ? " $more" : '');
-	if ($what eq 'start')
+	$self->{count}{starts}++ if $what eq 'start';
+	$self->fault(unfounded => $id, "ended version $version, which had not started")
+	  if $what eq 'end' && index($self->{ledger}{$id} // '', " start $version ") < 0;
+	$self->{ledger}{$id} .= " $what $version $more" . ($what eq 'start' ? " $time" : '');
+	return;
+}
+
+# The starts of a task by version, with their number, their type and the time of the last one.
+sub starts_of
+{
+	my ($self, $id) = @_;
+	my %starts;
+
+	while ($self->{ledger}{$id} =~ / start (\d+) (\S+) (\S+)/g)
 	{
-		my $start = $self->{starts}{$id}{$version} //= { count => 0, type => $more };
+		my $start = $starts{$1} //= { count => 0, type => $2 };
 
 		$start->{count}++;
-		$start->{last} = $time;
-		$self->{count}{starts}++;
-		return;
+		$start->{last} = $3;
 	}
-	$self->{ends}{$id}{$version} = $more;
-	$self->fault(unfounded => $id, "ended version $version, which had not started") if !$self->{starts}{$id}{$version};
-	return;
+	return \%starts;
+}
+
+# The result that a handler named at the end of a version.
+sub end_of
+{
+	my ($self, $id, $version) = @_;
+	my @said = ($self->{ledger}{$id} // '') =~ / end $version (\S+)/g;
+
+	return $said[-1] // 'nothing';
 }
 
 sub take_topic
@@ -206,12 +215,28 @@ sub take_client
 	return if $what =~ /(?:event|start|message)$/;
 	if (defined $id)
 	{
-		$self->{wanted}{$id} = [ $tx, $what ];
-		push @{ $self->{clients}{$tx}{$what} }, $id;
+		$self->{wanted}{$id} = "$tx $what";
+		$self->{clients}{$tx}{$what} .= "$id ";
 		return;
 	}
 	$self->{clients}{$tx}{told} = $what;
 	return;
+}
+
+# The transaction of a producer that was to add a task.
+sub tx_of
+{
+	my ($self, $id) = @_;
+
+	return ($self->{wanted}{$id} // return) =~ /^(\S+)/ ? $1 : ();
+}
+
+# The tasks that a transaction was to "add", or to "drop".
+sub tasks_of
+{
+	my ($self, $tx, $what) = @_;
+
+	return split / /, $self->{clients}{$tx}{$what} // '';
 }
 
 # ---- logical decoding ----
@@ -278,42 +303,85 @@ sub add
 	my ($self, $transaction, $id, $version, $status, $type, $follow, $after) = @_;
 
 	return $self->fault(double => $id, 'was added twice') if $self->{tasks}{$id};
-	$self->{tasks}{$id} = [ $type, $status, $version, $follow, $after, " $version $status", '' ];
+	$self->{tasks}{$id} = "$type $follow $after: $version $status";
 	return $transaction->{followed}{$after}++ if $after ne '-';
 	return if $self->is_ours($type);
-	my $wanted = $self->{wanted}{$id} or return $self->fault(ghost => $id, 'was added, and nobody had asked for it');
-	my $client = $self->{clients}{ $wanted->[0] };
+	my $tx = $self->tx_of($id) // return $self->fault(ghost => $id, 'was added, and nobody had asked for it');
+	my $client = $self->{clients}{$tx};
 
 	$client->{xid} //= $transaction->{xid};
-	$self->fault(torn => $id, "was committed apart from the rest of $wanted->[0]") if $client->{xid} ne $transaction->{xid};
+	$self->fault(torn => $id, "was committed apart from the rest of $tx") if $client->{xid} ne $transaction->{xid};
 	return;
 }
 
 sub change
 {
 	my ($self, $id, $version, $status) = @_;
-	my $task = $self->{tasks}{$id} or return $self->fault(ghost => $id, "is $status, and was never added");
-	my ($old, $was) = @$task[ STATUS, VERSION ];
-	my $is_sql = $self->contract($task) eq 'sql';
+	my ($was, $old) = $self->state_of($id) or return $self->fault(ghost => $id, "is $status, and was never added");
+	my $is_sql = $self->contract($id) eq 'sql';
 
 	# The same row is written again when its version is kept, for example for its size.
 	return if $version == $was && $status eq $old;
-	$task->[LIFE] .= " $version $status";
-	@$task[ STATUS, VERSION ] = ($status, $version);
+	$self->{tasks}{$id} .= " $version $status";
 	# Grab and finish of a SQL handler are one transaction, which may write the end alone.
 	return if $is_sql && $old eq 'SUBMITTED' && $version == $was + 2;
 	$self->fault(broken => $id, "went from version $was to $version") if $version != $was + 1;
 	$self->fault(broken => $id, "went from $old to $status") if $status !~ ($next{$old} // qr/^-$/);
-	$task->[GRABBED] .= " $version " if $status eq 'PROCESSING';
 	$self->judge_done($id, $was) if $status eq 'DONE' && !$is_sql;
 	return;
 }
 
+# The text of a task in "tasks", also of one that a promotion has lost.
+sub text_of
+{
+	my ($self, $id) = @_;
+
+	return $self->{tasks}{$id} // $self->{gone}{$id};
+}
+
+sub type_of
+{
+	my ($self, $id) = @_;
+
+	return $self->text_of($id) =~ /^(\S+)/ ? $1 : die "a task without type\n";
+}
+
+# How many tasks follow one after the other.
+sub follow_of
+{
+	my ($self, $id) = @_;
+
+	return $self->{tasks}{$id} =~ /^\S+ (\d+)/ ? $1 : 0;
+}
+
+# The last version and status of a task; nothing of one that is not known.
+sub state_of
+{
+	my ($self, $id) = @_;
+
+	return ($self->{tasks}{$id} // return) =~ / (\d+) (\S+)$/;
+}
+
+# The versions that were grabbed, or that a promoted server was the first to show.
+sub grabbed_of
+{
+	my ($self, $id) = @_;
+	my $life = $self->{tasks}{$id} =~ s/^[^:]*://r;
+	my ($last, %grabbed) = (0);
+
+	while ($life =~ /( switch)? (\d+) (\S+)/g)
+	{
+		@grabbed{ $1 ? $last + 1 .. $2 : $3 eq 'PROCESSING' ? $2 : () } = ();
+		$last = $2;
+	}
+	return \%grabbed;
+}
+
 sub contract
 {
-	my ($self, $task) = @_;
-
-	my $contract = $self->{types}{ $task->[TYPE] } // die "type $task->[TYPE] has no contract\n";
+	my ($self, $id) = @_;
+	my $type = $self->type_of($id);
+	my $contract = $self->{types}{$type} // die "type $type has no contract\n";
 
 	return $like{$contract} // $contract;
 }
@@ -331,16 +399,16 @@ sub status_of
 {
 	my ($self, $id) = @_;
 
-	return $self->{tasks}{$id} && $self->{tasks}{$id}[STATUS];
+	return ($self->state_of($id))[1];
 }
 
 # A handler has said that it did the version from which the task is done, or a topic has it.
 sub judge_done
 {
 	my ($self, $id, $version) = @_;
-	my $said = $self->{ends}{$id}{$version} // 'nothing';
+	my $said = $self->end_of($id, $version);
 
-	if ($self->contract($self->{tasks}{$id}) eq 'sent')
+	if ($self->contract($id) eq 'sent')
 	{
 		$self->fault(unfounded => $id, 'is DONE, and no topic has a message of it') if !$self->{in_topic}{$id};
 		return;
@@ -363,14 +431,12 @@ sub judge_transaction
 {
 	my ($self, $transaction) = @_;
 	my ($left, $ended, $effects, $followed) = @$transaction{qw(left ended effects followed)};
-	my $tasks = $self->{tasks};
 
 	foreach my $id (keys %$ended)
 	{
-		my $task = $tasks->{$id} or next;
-		my $is_done = $task->[STATUS] eq 'DONE';
-		my $wants = $is_done && $task->[FOLLOW] > 0 ? 1 : 0;
-		my $effect = $is_done && $self->contract($task) eq 'sql' ? 1 : 0;
+		my $is_done = ($self->status_of($id) // next) eq 'DONE';
+		my $wants = $is_done && $self->follow_of($id) > 0 ? 1 : 0;
+		my $effect = $is_done && $self->contract($id) eq 'sql' ? 1 : 0;
 
 		$self->fault(double => $id, 'ended twice') if $ended->{$id} > 1;
 		$self->fault(double => $id, 'ended, and stays in the table of live tasks') if !$left->{$id};
@@ -402,17 +468,14 @@ sub have
 {
 	my ($self, $id, $version, $status, $type, $follow, $after, $effects) = @_;
 	my $switch = $self->{switch};
-	my $task = $self->{tasks}{$id} //= [ $type, '', 0, $follow, $after, '', '' ];
-	my ($was, $old) = @$task[ STATUS, VERSION ];
+	my $was = $self->status_of($id) // '';
 
 	return $self->fault(double => $id, 'has two rows in the promoted server') if $switch->{seen}{$id}++;
 	$self->fault(ghost => $id, 'was added, and nobody had asked for it') if $after eq '-' && !$self->{wanted}{$id} && !$self->is_ours($type);
 	$switch->{followed}{$after}++ if $after ne '-';
 	$switch->{effects}{$id} = $effects;
-	@$task[ STATUS, VERSION ] = ($status, $version);
-	$task->[LIFE] .= " switch $version $status";
-	$task->[GRABBED] .= join '', map { " $_ " } $old + 1 .. $version;
-	$self->judge_done($id, $version - 1) if $status eq 'DONE' && $was ne 'DONE' && $self->contract($task) ne 'sql';
+	$self->{tasks}{$id} = ($self->{tasks}{$id} // "$type $follow $after:") . " switch $version $status";
+	$self->judge_done($id, $version - 1) if $status eq 'DONE' && $was ne 'DONE' && $self->contract($id) ne 'sql';
 	return;
 }
 
@@ -425,16 +488,15 @@ sub switched
 
 	foreach my $id (keys %$tasks)
 	{
-		my $task = $tasks->{$id};
-		my $is_done = $task->[STATUS] eq 'DONE';
+		my $is_done = $self->status_of($id) eq 'DONE';
 
 		if (!$switch->{seen}{$id})
 		{
 			$self->{gone}{$id} = delete $tasks->{$id};
 			next;
 		}
-		$self->compare($id, 'followers', delete $switch->{followed}{$id}, $is_done && $task->[FOLLOW] > 0 ? 1 : 0);
-		$self->compare($id, 'effects', $switch->{effects}{$id}, $is_done && $self->contract($task) eq 'sql' ? 1 : 0);
+		$self->compare($id, 'followers', delete $switch->{followed}{$id}, $is_done && $self->follow_of($id) > 0 ? 1 : 0);
+		$self->compare($id, 'effects', $switch->{effects}{$id}, $is_done && $self->contract($id) eq 'sql' ? 1 : 0);
 	}
 	$self->fault(ghost => $_, 'has a follower, and is not in the promoted server') foreach sort keys %{ $switch->{followed} };
 	return;
@@ -468,12 +530,10 @@ sub take
 {
 	my ($self, $witness, $line) = @_;
 
-	foreach my $judge ($self, @{ $self->{beside} })
-	{
-		my $take = $judge->can($takes{$witness}) or next;
+	# Asking each judge anew for each of many lines would take half of the time.
+	my $takers = $self->{takers}{$witness} //= [ grep { $_->[1] } map { [ $_, $_->can($takes{$witness}) ] } $self, @{ $self->{beside} } ];
 
-		$judge->$take($line);
-	}
+	$_->[1]->($_->[0], $line) foreach @$takers;
 	return;
 }
 
@@ -499,7 +559,7 @@ sub judge
 
 	$self->{crashes} = [ sort { $a <=> $b } @{ $self->{crashes} } ];
 	$self->judge_client($_) foreach sort keys %{ $self->{clients} };
-	$self->judge_starts($_) foreach sort keys %{ $self->{starts} };
+	$self->judge_starts($_) foreach sort keys %{ $self->{ledger} };
 	$self->judge_task($_) foreach sort keys %{ $self->{tasks} };
 	$self->fault(ghost => $_, 'has a row, and was never added')
 	  foreach grep { !$self->{tasks}{$_} } sort keys %{ $self->{rows} };
@@ -522,7 +582,7 @@ sub fate
 	my $told = $self->told($tx);
 
 	return $told if $told ne 'unknown';
-	return (grep { $self->{tasks}{$_} } @{ $self->{clients}{$tx}{add} // [] }) ? 'committed' : 'refused';
+	return (grep { $self->{tasks}{$_} } $self->tasks_of($tx, 'add')) ? 'committed' : 'refused';
 }
 
 # Nobody but the server knows what became of a transaction whose answer was lost: all of
@@ -530,14 +590,13 @@ sub fate
 sub judge_client
 {
 	my ($self, $tx) = @_;
-	my $client = $self->{clients}{$tx};
 	my $told = $self->told($tx);
-	my @all = @{ $client->{add} // [] };
+	my @all = $self->tasks_of($tx, 'add');
 	my @there = grep { $self->{tasks}{$_} } @all;
 	my %missing = map { $_ => 1 } @all;
 
 	delete @missing{@there};
-	$self->fault(ghost => $_, "was added, and $tx had rolled it back") foreach grep { $self->{tasks}{$_} } @{ $client->{drop} // [] };
+	$self->fault(ghost => $_, "was added, and $tx had rolled it back") foreach grep { $self->{tasks}{$_} } $self->tasks_of($tx, 'drop');
 	if ($told eq 'committed')
 	{
 		$self->{count}{acknowledged} += @all;
@@ -574,26 +633,24 @@ sub crashes_before
 sub judge_starts
 {
 	my ($self, $id) = @_;
-	my $gone = $self->{gone}{$id};
-	my $task = $self->{tasks}{$id};
+	my $is_there = $self->{tasks}{$id};
+	my $starts = $self->starts_of($id);
 
 	# The grab of what may start again is not waited for, and may be lost with the task.
-	return if !$task && $gone && $self->contract($gone) eq 'again';
-	return $self->fault(ghost => $id, 'was started, and never added') if !$task;
-	my $contract = $self->contract($task);
-	my $starts = $self->{starts}{$id};
+	return if !%$starts || (!$is_there && $self->{gone}{$id} && $self->contract($id) eq 'again');
+	return $self->fault(ghost => $id, 'was started, and never added') if !$is_there;
+	my ($type, $contract, $grabbed) = ($self->type_of($id), $self->contract($id), $self->grabbed_of($id));
 	my $all = 0;
 
 	foreach my $version (sort { $a <=> $b } keys %$starts)
 	{
-		my ($count, $type, $last) = @{ $starts->{$version} }{qw(count type last)};
+		my ($count, $started_as, $last) = @{ $starts->{$version} }{qw(count type last)};
 		my $lost = $contract eq 'again' ? $self->crashes_before($last) : 0;
-		my $is_grabbed = index($task->[GRABBED], " $version ") >= 0 ? 1 : 0;
 
 		$all += $count;
 		$self->fault(double => $id, "started version $version $count times") if $count > 1 + $lost;
-		$self->fault(ghost => $id, "started version $version, which nobody had grabbed") if !$is_grabbed && !$lost;
-		$self->fault(broken => $id, "started as $type") if $type ne $task->[TYPE];
+		$self->fault(ghost => $id, "started version $version, which nobody had grabbed") if !exists $grabbed->{$version} && !$lost;
+		$self->fault(broken => $id, "started as $started_as") if $started_as ne $type;
 	}
 	$self->fault(double => $id, "started $all times") if $contract eq 'once' && $all > 1;
 	return;
@@ -603,14 +660,15 @@ sub judge_starts
 sub judge_task
 {
 	my ($self, $id) = @_;
-	my $task = $self->{tasks}{$id};
-	my $is = "$task->[VERSION] $task->[STATUS]";
+	my ($version, $status) = $self->state_of($id);
+	my $contract = $self->{types}{ $self->type_of($id) };
+	my $is = "$version $status";
 	my $row = $self->{rows}{$id};
 
 	return $self->fault(lost => $id, "has no row, and should be $is") if !$row;
 	$self->fault(broken => $id, "is $row in the table, and not $is") if $row ne $is;
-	return if $task->[STATUS] eq 'DONE' || ($task->[STATUS] eq 'FAILED' && $self->{types}{ $task->[TYPE] } eq 'step');
-	return $self->{count}{unsure}++ if $task->[STATUS] eq 'ERROR' && $self->{types}{ $task->[TYPE] } =~ /once$/;
+	return if $status eq 'DONE' || ($status eq 'FAILED' && $contract eq 'step');
+	return $self->{count}{unsure}++ if $status eq 'ERROR' && $contract =~ /once$/;
 	$self->fault(lost => $id, "is $is in the end");
 	return;
 }
