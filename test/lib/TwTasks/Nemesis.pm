@@ -9,10 +9,12 @@ package TwTasks::Nemesis;
 use strict;
 use warnings FATAL => 'all';
 
+use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(clock_gettime);
 use TwTasks::Sidecar;
+use TwTasks::SmallFaults;
 use TwTasks::Wait;
 
 # The clock that handlers read: of the machine, not to be set.
@@ -21,7 +23,7 @@ use constant BOOTTIME => 7;
 # Takes the server, its sidecars, a file for the times of its crashes, and by the name of
 # the server a proxy (TwTasks::Proxy) that some of the sidecars' calls and some commits pass.  With a
 # pair of servers (TwTasks::Pair), "promote" makes the standby the server and returns it.
-# "kafka" is a broker (TwTasks::Kafka).
+# "kafka" is a broker (TwTasks::Kafka), and "zookeeper" a server of that name (TwTasks::ZooKeeper).
 sub new
 {
 	my ($class, %options) = @_;
@@ -60,15 +62,14 @@ sub any_backend
 		AND pid <> pg_backend_pid() AND $which ORDER BY random() LIMIT 1") || undef;
 }
 
-# Ends sessions of a kind as an administrator does.
+# Ends sessions of a kind as an administrator does.  Returns how many, if the server says so.
 sub end_sessions
 {
 	my ($self, $which) = @_;
 
-	$self->{node}->value_or_undef(
+	return $self->{node}->value_or_undef(
 		"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND $which");
-	return;
 }
 
 # Before the server crashes, or with the time of it.
@@ -95,7 +96,7 @@ sub revive
 	return;
 }
 
-# Stops processes, and lets them go on after so many seconds at most.
+# Stops processes, and lets them go on after so many seconds at most.  Returns whether there are any.
 sub freeze
 {
 	my ($self, $most, @pids) = @_;
@@ -111,7 +112,7 @@ sub freeze
 		POSIX::_exit(0);
 	}
 	$self->{thawing}{$child} = [@pids];
-	return;
+	return 1;
 }
 
 # Starts what was ended, as often as its remains prevent it.
@@ -127,7 +128,7 @@ sub start_server
 			return $node->start(fail_ok => 1);
 		},
 		'the server to start');
-	return;
+	return 1;
 }
 
 # A statement that may fail: another session may be in its way, or no server there.  A session
@@ -137,7 +138,7 @@ sub change
 	my ($self, $statement) = @_;
 
 	$self->{node}->value_or_undef("SET statement_timeout = 3000; $statement; RESET statement_timeout");
-	return;
+	return 1;
 }
 
 # A statement that must succeed, as soon as the server lets it.
@@ -146,7 +147,7 @@ sub ensure
 	my ($self, $statement) = @_;
 
 	wait_for(sub { defined $self->{node}->value_or_undef($statement) }, "the server to take: $statement");
-	return;
+	return 1;
 }
 
 
@@ -158,6 +159,7 @@ sub with_clock
 	return grep { $_->{clock} } @{ $self->{sidecars} };
 }
 
+# Each fault returns whether it had a victim, but for calls that a proxy is to cut.
 my @tables = qw(twtasks.task twtasks.event twtasks.event_object twtasks.outcome twtasks.attempt);
 my $ours = "application_name LIKE 'twtasksd%'";
 
@@ -177,7 +179,7 @@ my %faults = (
 		$sidecar->launch;
 	},
 	freeze_sidecar => sub { $_[0]->freeze(9, $_[0]->any_sidecar->pid) },
-	kill_worker => sub { kill KILL => one_of($_[0]->any_sidecar->processes) // return },
+	kill_worker => sub { kill KILL => one_of(grep { TwTasks::SmallFaults::works($_) } $_[0]->any_sidecar->processes) // return },
 	freeze_worker => sub { $_[0]->freeze(9, one_of($_[0]->any_sidecar->processes)) },
 	end_session => sub { kill TERM => $_[0]->any_backend($ours) // return },
 	end_producer => sub { kill TERM => $_[0]->any_backend("usename = 'producer'") // return },
@@ -189,8 +191,8 @@ my %faults = (
 		my $pid = $self->any_backend('true') or return;
 
 		$self->note_crash;
-		kill KILL => $pid;
 		$self->{node}->forget_session;
+		kill KILL => $pid;
 	},
 	crash_server => sub {
 		my ($self) = @_;
@@ -231,12 +233,14 @@ my %faults = (
 		$self->revive;
 		my @panics = PostgreSQL::Test::Utils::slurp_file($node->logfile, $before) =~ /PANIC:/g;
 		$self->note_crash($time) foreach @panics;
+		return 1;
 	},
 	set_clock => sub {
 		my ($self) = @_;
 		my ($sidecar) = $self->with_clock;
 
 		$sidecar->{clock}->put(one_of(60, 3600, 86400) * (rand(2) - 1));
+		return 1;
 	},
 	black_hole => sub { $_[0]->freeze(20, $_[0]->proxy->{pid}) },
 	no_connections => sub {
@@ -256,6 +260,7 @@ my %faults = (
 			  . one_of('SHARE', 'SHARE ROW EXCLUSIVE', 'ACCESS EXCLUSIVE') . ' MODE');
 		watch_for(rand 3);
 		$session->close;
+		return 1;
 	},
 	add_column => sub { $_[0]->change('ALTER TABLE twtasks.task ADD COLUMN note integer DEFAULT 7') },
 	drop_column => sub { $_[0]->change('ALTER TABLE twtasks.task DROP COLUMN IF EXISTS note') },
@@ -280,7 +285,7 @@ foreach my $way (qw(after never mute lost))
 	$faults{"commit_$way"} = sub { $_[0]->proxy->cut('COMMIT', $way) };
 }
 
-my %faults_of_pairs = (
+my %faults_of_pair = (
 	freeze_standby => sub {
 		my ($self) = @_;
 		my $pid = $self->{pair}->standby->{_pid};
@@ -323,30 +328,45 @@ my %faults_of_pairs = (
 			});
 	});
 
-my %faults_of_brokers = (
-	freeze_broker => sub { $_[0]->freeze(9, $_[0]{kafka}{pid}) },
-	restart_broker => sub {
+my %faults_of = (pair => \%faults_of_pair);
+
+foreach my $what (qw(kafka zookeeper))
+{
+	$faults_of{$what}{"freeze_$what"} = sub { $_[0]->freeze(9, $_[0]{$what}{pid}) };
+	$faults_of{$what}{"restart_$what"} = sub {
 		my ($self) = @_;
 
-		$self->{kafka}->crash;
+		$self->{$what}->crash;
 		watch_for(rand 5);
-		$self->{kafka}->launch;
-	});
+		$self->{$what}->launch;
+	};
+}
+
+# The faults that can happen here: "pair", "kafka" and "zookeeper" may be missing.
+sub faults
+{
+	my ($self) = @_;
+
+	return (%faults, map { %{ $faults_of{$_} } } grep { $self->{$_} } sort keys %faults_of);
+}
 
 # All that can happen here.
 sub names
 {
 	my ($self) = @_;
 
-	return sort grep({ ($_ ne 'full_disk' || $self->{node}->disk) && ($_ ne 'set_clock' || $self->with_clock) } keys %faults),
-	  $self->{pair} ? keys %faults_of_pairs : (), $self->{kafka} ? keys %faults_of_brokers : ();
+	my %all = $self->faults;
+
+	delete $all{full_disk} if !$self->{node}->disk;
+	delete $all{set_clock} if !$self->with_clock;
+	return sort keys %all;
 }
 
 # Crashes and waits of the whole server are rarer than the rest.
 sub any_name
 {
 	my ($self) = @_;
-	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|full_disk|no_connections|promote|promote_late|restart_broker)$/;
+	my $is_rare = qr/^(?:crash_server|kill_server|kill_backend|freeze_server|full_disk|no_connections|promote|promote_late|restart_kafka|restart_zookeeper)$/;
 	my $wants_rare = rand() < 0.1;
 
 	return one_of(grep { /$is_rare/ xor !$wants_rare } $self->names);
@@ -357,8 +377,11 @@ sub strike
 	my ($self, $name) = @_;
 
 	note("fault: $name");
-	$self->{struck}{$name}++;
-	($faults{$name} || $faults_of_pairs{$name} || $faults_of_brokers{$name})->($self);
+	my %all = $self->faults;
+	my $has_struck = $all{$name}->($self);
+
+	$self->{struck}{$name}++ if $has_struck;
+	delete $self->{thawing}{$_} foreach grep { waitpid($_, WNOHANG) == $_ } keys %{ $self->{thawing} };
 	$self->raise_fallen;
 	return;
 }
@@ -370,7 +393,9 @@ sub raise_fallen
 
 	foreach my $sidecar (grep { $_->has_exited } @{ $self->{sidecars} })
 	{
-		diag("sidecar $sidecar->{name} has ended by itself, with status $sidecar->{status}:\n" . join "\n", (split /\n/, $sidecar->log)[ -5 .. -1 ]);
+		my ($last) = $sidecar->log =~ /((?:.*\n){0,5})\z/;
+
+		diag("sidecar $sidecar->{name} has ended by itself, with status $sidecar->{status}:\n$last");
 		$self->{fallen}++;
 		$sidecar->launch;
 	}
@@ -382,20 +407,20 @@ sub fallen
 	return $_[0]{fallen};
 }
 
+# How often each fault had a victim, by its name.  The proxies say which calls they have cut, whoever
+# had ordered it.
 sub struck
 {
 	my ($self) = @_;
-	my $all = 0;
+	my %struck = %{ $self->{struck} };
 
-	$all += $_ foreach values %{ $self->{struck} };
-	return $all;
-}
+	foreach my $proxy (values %{ $self->{proxies} })
+	{
+		my %cuts = $proxy->cuts;
 
-sub summary
-{
-	my ($self) = @_;
-
-	return join ', ', map { "$_ $self->{struck}{$_}" } sort keys %{ $self->{struck} };
+		$struck{$_} += $cuts{$_} foreach keys %cuts;
+	}
+	return %struck;
 }
 
 # Nothing stays frozen.

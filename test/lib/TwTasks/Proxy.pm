@@ -89,6 +89,30 @@ sub cut
 	return;
 }
 
+# The same, unless the proxy has such an order for calls of that name; does not wait.
+sub cut_soon
+{
+	my ($self, $call, $how) = @_;
+
+	print { $self->{control} } "$call $how unless-waiting\n";
+	return;
+}
+
+# How many calls were cut, by "commit_" or "cut_" and the way.
+sub cuts
+{
+	my ($self) = @_;
+	my %cuts;
+
+	foreach my $line (grep { /^cut / } split /\n/, PostgreSQL::Test::Utils::slurp_file($self->{record}))
+	{
+		my (undef, $call, $how) = split / /, $line;
+
+		$cuts{ ($call eq 'COMMIT' ? 'commit' : 'cut') . "_$how" }++;
+	}
+	return %cuts;
+}
+
 # Calls of that name are blocked or held from now on.
 sub silence
 {
@@ -172,8 +196,9 @@ sub take_order
 	sysread $self->{orders}, my $text, BLOCK or POSIX::_exit(0);
 	foreach my $order (split /\n/, $text)
 	{
-		my ($call, $how) = split / /, $order;
+		my ($call, $how, $unless_waiting) = split / /, $order;
 
+		next if $unless_waiting && grep { $_->[0] eq $call } @{ $self->{rules} };
 		if    ($how eq 'mended') { $self->end_silence($call) }
 		elsif ($how =~ /^(?:blocked|held)$/)
 		{
@@ -183,7 +208,7 @@ sub take_order
 		else
 		{
 			push @{ $self->{rules} }, [ $call, $how ];
-			$self->note("will cut $order");
+			$self->note("will cut $call $how");
 		}
 	}
 	return;

@@ -20,9 +20,11 @@ use TwTasks::Nemesis;
 use TwTasks::Pair;
 use TwTasks::Proxy;
 use TwTasks::Sidecar;
+use TwTasks::SmallFaults;
 use TwTasks::TopicWitness;
 use TwTasks::Wait;
 use TwTasks::Witnesses;
+use TwTasks::ZooKeeper;
 
 use constant SIDECARS => qw(a b c);
 
@@ -42,8 +44,9 @@ my %conf = (
 	restart_after_crash => 'on');
 
 # Options: producers, batch (most tasks in a third of a transaction), standby (whether
-# there is one, which may be promoted), full (whether the disk may be full), kafka (whether
-# events and messages go to topics, too).
+# there is one, which may be promoted), full (whether the disk may be full), small (whether small
+# faults come beside the large ones), kafka (whether events and messages go to topics, too),
+# zookeeper (whether sidecars elect their leader there).
 sub create
 {
 	my ($class, %options) = @_;
@@ -56,6 +59,7 @@ sub create
 		node => $node,
 		directory => PostgreSQL::Test::Utils::tempdir(),
 		kafka => $options{kafka} ? TwTasks::Kafka->create : undef,
+		zookeeper => $options{zookeeper} ? TwTasks::ZooKeeper->create : undef,
 		producers => [],
 		batch => $options{batch},
 		owner => $$
@@ -106,8 +110,14 @@ SQL
 		proxies => $self->{proxies},
 		pair => $pair,
 		kafka => $self->{kafka},
+		zookeeper => $self->{zookeeper},
 		promote => sub { $self->promote(@_) });
 	$self->start_producer($_) foreach 1 .. $options{producers};
+	$self->{small} = TwTasks::SmallFaults->start(
+		nodes => $self->{nodes},
+		proxies => [ values %{ $self->{proxies} } ],
+		directory => $self->{directory})
+	  if $options{small};
 	return $self;
 }
 
@@ -129,6 +139,17 @@ sub to_topics
 	my %common = (brokers => [ $kafka->brokers ], settings => { 'message.timeout.ms' => 10000, 'linger.ms' => 5 }, %again);
 
 	return ({ types => ['HEAD_TOPIC'], kafka => 'topic-*', %common }, { types => ['SendToKafka'], kafka => 'messages', %common });
+}
+
+# How a leader is elected.  Without ZooKeeper for a few seconds the database elects.
+sub election
+{
+	my ($self) = @_;
+	my $zookeeper = $self->{zookeeper} or return;
+
+	return (
+		leader => 'zookeeper',
+		zookeeper => { servers => [ $zookeeper->servers ], group => 'torture', session => '3s', fallback => '5s' });
 }
 
 sub path
@@ -170,6 +191,7 @@ sub sidecar
 		$clock ? (env => { $clock->environment }) : (),
 		postgres => "$connstr user=sidecar",
 		lease => '5s',
+		$self->election,
 		handlers => [
 			{ types => [qw(WORK_ONCE HEAD_ONCE)], @worker, %once },
 			{ types => [qw(WORK_AGAIN HEAD_AGAIN)], @worker, %again },
@@ -268,6 +290,16 @@ sub progress
 	return -s $self->path('ledger');
 }
 
+# Keeps what the witnesses wrote, with the logs of the test.
+sub keep
+{
+	my ($self) = @_;
+
+	local $?;
+	system 'cp', '-R', $self->{directory}, "$PostgreSQL::Test::Utils::log_path/witnesses";
+	return;
+}
+
 # ---- the end ----
 
 # Sessions of producers that are gone may still commit.
@@ -305,11 +337,15 @@ sub settle
 {
 	my ($self) = @_;
 
+	ok($self->{small}->end, 'small faults came until now') if $self->{small};
 	$self->{nemesis}->end;
-	$self->{kafka}->start if $self->{kafka};
+	$_->start foreach grep { $_ } @$self{qw(kafka zookeeper)};
 	$self->end_producers;
 	$self->decide_prepared;
-	return wait_ok(sub { ($self->unsettled // '') eq '0' }, 'every task ends, every event is sent, every identifier is decided', 600);
+	wait_ok(sub { ($self->unsettled // '') eq '0' }, 'every task ends, every event is sent, every identifier is decided', 600);
+	wait_ok(sub { @{ $self->{sidecars} } == (() = $self->{zookeeper}->ask('dump') =~ m{/leader/}g) }, 'each sidecar stands for election')
+	  if $self->{zookeeper};
+	return;
 }
 
 # The tables as a witness.
@@ -386,6 +422,14 @@ sub sound_ok
 	is($self->{node}->value('SELECT string_agg(b, \'; \') FROM (SELECT b::text FROM twtasks.broken_event_objects b
 		UNION ALL SELECT b::text FROM twtasks.broken_outcomes b) v(b)'), '', 'no object and no identifier breaks an invariant');
 	return $self->{node}->undamaged_ok;
+}
+
+# How often each fault had a victim, by its name.
+sub faults
+{
+	my ($self) = @_;
+
+	return ($self->{nemesis}->struck, $self->{small} ? $self->{small}->struck : ());
 }
 
 # How often the servers had no space on a full disk, after sound_ok().
