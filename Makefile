@@ -169,8 +169,8 @@ simulate-mutants: ## how many seeds of the simulation it takes to find each plan
 simulate-conformance: install ## the simulation's model beside the extension: SEEDS=1000 random histories; MUTANTS=1 plants faults in the model
 	@scripts/simulate-conformance $(if $(MUTANTS),--mutants) $(SEEDS)
 
-torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=5
-	@scripts/torture $(or $(MINUTES),10) "$(SEED)" $(BATCH)
+torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=60; RUNS=20 for many seeds in turn
+	@$(if $(RUNS),scripts/torture-runs $(RUNS),scripts/torture) $(or $(MINUTES),10) "$(SEED)" $(BATCH)
 
 nth-call: install ## each system call of a program fails once: TARGET=twtasksd, twtasks-web, twtasksctl, twtasks-http or twtasks-notify, PART=10 for a tenth, CALLS="read|write"
 	@scripts/nth-call $(or $(TARGET),twtasksd) $(or $(PART),1) $(if $(CALLS),'$(CALLS)')
