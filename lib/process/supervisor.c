@@ -92,6 +92,23 @@ supervised(const ChildPlan *plan, const char *sidecar, const char *directory)
 	return argv;
 }
 
+/* Our end must not block: we read until there is no more. */
+static bool
+open_report(int report[2])
+{
+	int			error;
+
+	if (pipe2(report, O_CLOEXEC) != 0)
+		return false;
+	if (fcntl(report[0], F_SETFL, O_NONBLOCK) == 0)
+		return true;
+	error = errno;
+	close(report[0]);
+	close(report[1]);
+	errno = error;
+	return false;
+}
+
 /* False: there is no process; see errno. */
 static bool
 start_process(Supervisor *supervisor, ChildPlan *plan, const char *directory)
@@ -100,9 +117,8 @@ start_process(Supervisor *supervisor, ChildPlan *plan, const char *directory)
 	int			report[2];
 	int			error;
 
-	if (pipe2(report, O_CLOEXEC) != 0)
+	if (!open_report(report))
 		return false;
-	(void) fcntl(report[0], F_SETFL, O_NONBLOCK);
 	snprintf(sidecar, sizeof(sidecar), "%d", (int) getpid());
 	supervisor->report_fd = report[0];
 	plan->report_fd = report[1];

@@ -13,9 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +94,28 @@ be_handler(const char *word, const char *path)
 		be_bomb();
 	for (;;)
 		pause();
+}
+
+/* ---- in place of the C library's fcntl() ---- */
+
+static int	flags_until_failure;	/* which call that sets flags fails; 0:
+									 * none */
+
+int
+fcntl(int fd, int command,...)
+{
+	va_list		args;
+	long		arg;
+
+	va_start(args, command);
+	arg = va_arg(args, long);
+	va_end(args);
+	if (command == F_SETFL && flags_until_failure > 0 && --flags_until_failure == 0)
+	{
+		errno = EINVAL;
+		return -1;
+	}
+	return (int) syscall(SYS_fcntl, fd, command, arg);
 }
 
 /* ---- fixture ---- */
@@ -462,6 +486,28 @@ test_busy_program(void **state)
 	pfree(message);
 }
 
+/* A pipe of the sidecar that blocks would block the sidecar. */
+static void
+test_pipe_that_blocks(void **state)
+{
+	TestTask   *task;
+
+	open_cleared("wait");
+	for (int n = 1;; n++)
+	{
+		flags_until_failure = n;
+		task = start_task(NULL);
+		if (flags_until_failure > 0)
+			break;
+		wait_for(task);
+		assert_int_equal(task->result, TASK_RELEASE);
+		assert_non_null(strstr(task->message, "could not start a process for"));
+	}
+	flags_until_failure = 0;
+	wait_for_holder();
+	stop(task);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
@@ -486,6 +532,7 @@ main(int argc, char **argv)
 		TEST(test_supervisor_continued),
 		TEST(test_not_executable),
 		TEST(test_busy_program),
+		TEST(test_pipe_that_blocks),
 	};
 
 	if (argc == 3)
