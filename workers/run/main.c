@@ -86,6 +86,13 @@ leave(int status)
 		KERNEL(SYS_exit_group, status, 0, 0, 0, 0);
 }
 
+/* Other errors of a write last. */
+static bool
+can_pass(long error)
+{
+	return error == -ENOMEM || error == -EAGAIN || error == -EINTR;
+}
+
 /*
  * The kernel may lack memory for the pipe for a while.  A sidecar that hears of no end
  * does not take the command for done.
@@ -100,7 +107,7 @@ report(RunNews news, int value)
 	{
 		long		n = KERNEL(SYS_write, RUN_REPORT_FD, &line, sizeof(line), 0, 0);
 
-		if (n > 0 || n == -EPIPE)
+		if (!can_pass(n))
 			return;
 		KERNEL(SYS_nanosleep, &pause, 0, 0, 0, 0);
 	}
@@ -322,6 +329,22 @@ number(const char *text)
 	return value;
 }
 
+/*
+ * Returns 0 or a negative errno.  Otherwise the command could write reports, what it
+ * leaves would not be ours, or we would outlive the sidecar.
+ */
+static long
+prepare(void)
+{
+	long		error = KERNEL(SYS_fcntl, RUN_REPORT_FD, F_SETFD, FD_CLOEXEC, 0, 0);
+
+	if (error == 0)
+		error = KERNEL(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (error == 0)
+		error = KERNEL(SYS_prctl, PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
+	return error;
+}
+
 static void
 close_descriptors(void)
 {
@@ -334,14 +357,18 @@ run_main(char **argv, char **environment)
 {
 	Run			run = {.self = (int) KERNEL(SYS_getpid, 0, 0, 0, 0, 0)};
 	SignalSet	all = ~0ULL;
+	long		error;
 
 	if (!argv[0] || !argv[1] || !argv[2] || !argv[3] || !argv[4])
 		leave(2);
 	run.sidecar = number(argv[1]);
 	KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, sizeof(all), 0);
-	KERNEL(SYS_fcntl, RUN_REPORT_FD, F_SETFD, FD_CLOEXEC, 0, 0);
-	KERNEL(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	KERNEL(SYS_prctl, PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
+	error = prepare();
+	if (error != 0)
+	{
+		report(RUN_NOT_SUPERVISED, (int) -error);
+		leave(127);
+	}
 
 	/* The sidecar may have died before PR_SET_PDEATHSIG was set. */
 	if (is_sidecar_dead(&run) || !start(&run, argv + 2, environment))
