@@ -406,7 +406,8 @@ cancel_task(Lane *lane, Task *task, const char *why)
 
 /*
  * A statement may ignore its cancel, so the request stays until the task has
- * ended.
+ * ended.  A SUBMITTED task that none of our sessions runs is locked: the request
+ * stays until that lock ends, since the task may start then.
  */
 bool
 execute_cancel(void *arg, const CancelRequest *request)
@@ -425,9 +426,9 @@ execute_cancel(void *arg, const CancelRequest *request)
 		const Lane *lane = execute->lanes[i];
 
 		if (lane->kind->grabs != NULL && lane->kind->grabs->cancel(lane->runner, request))
-			return true;
+			break;
 	}
-	return request->is_ours;
+	return true;
 }
 
 static void

@@ -351,6 +351,23 @@ is( $node->value(
 is( $node->value('SELECT count(*) FROM app.effect WHERE type = \'SQL_LATE\''),
 	0, 'the ended function has no effect');
 
+# ---- another transaction holds the row ----
+
+# No handler here runs the task, so only a request that is asked for again ends it.
+my $locked = $node->add_task('FOREIGN');
+my $holder = $node->session;
+my $told = $node->add_task('COMMAND');
+
+wait_for(sub { $ledger->starts($told) }, 'its start');
+$holder->query("BEGIN; SELECT 1 FROM twtasks.task WHERE id = '$locked' FOR UPDATE");
+is(cancel($locked), 'requested 0 SUBMITTED', 'a task whose row is locked can be asked to end');
+cancel($told);
+is_cancelled($told, qr/^cancelled by alice/, 'a task whose request comes after that');
+is($node->state_of($locked), 'SUBMITTED 0', 'a lock on its row keeps a task from its end');
+$holder->query('COMMIT');
+is_cancelled($locked, qr/^cancelled by alice: wrong file$/, 'a task whose row was locked');
+$holder->close;
+
 # ---- the sidecar is away ----
 
 my $unheard = $node->add_task('COMMAND');
