@@ -14,12 +14,14 @@
 
 static Acts *acts;
 static int	last;				/* the number of the last place */
+static int	last_lock;
 
 void
 acts_begin(Acts *of_run)
 {
 	acts = of_run;
 	last = 0;
+	last_lock = ACTS_LOCKS - 1;
 }
 
 /* The habits have the first place. */
@@ -30,6 +32,14 @@ acts_next(void)
 	if (last + ACTS_AT_ONCE > ACTS_MOST)
 		world_fail("more than %d acts", ACTS_MOST);
 	return last;
+}
+
+int
+acts_next_lock(void)
+{
+	if (++last_lock >= ACTS_END)
+		world_fail("more than %d transactions lock rows", ACTS_END - ACTS_LOCKS);
+	return last_lock;
 }
 
 bool

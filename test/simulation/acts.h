@@ -16,6 +16,10 @@
 
 #define ACTS_MOST 16000
 
+/* Transactions that lock rows have places of their own, of one act each. */
+#define ACTS_LOCKS 20000
+#define ACTS_END 24000
+
 /* Acts at one place of the plan: a fault, or tasks that are added together. */
 #define ACTS_AT_ONCE 16
 
@@ -28,13 +32,14 @@ typedef enum Habit
 	HABIT_ODD_RESULTS,
 	HABIT_SCHEDULES,
 	HABIT_RATES,
+	HABIT_LOCKS,
 	HABIT_COUNT
 } Habit;
 
 typedef struct Acts
 {
-	bool		left_out[ACTS_MOST];
-	bool		done[ACTS_MOST];	/* the run has come to it, and did it */
+	bool		left_out[ACTS_END];
+	bool		done[ACTS_END]; /* the run has come to it, and did it */
 	bool		are_listed;		/* prints each that has an effect */
 } Acts;
 
@@ -43,6 +48,7 @@ extern void acts_begin(Acts *acts);
 
 /* The number of the first act at the next place of the plan. */
 extern int	acts_next(void);
+extern int	acts_next_lock(void);
 
 /*
  * Begins an act: until act_end(), chance is the act's own.  False: the run leaves it out,

@@ -17,6 +17,14 @@
 #include "world.h"
 
 static int64 end_us;			/* no more faults from then on */
+static bool are_light;
+static bool are_locks;			/* users lock rows */
+
+/* While the faults are light, a lock is no reason to give a statement up. */
+#define LIGHT_LOCK_US MS_TO_US(500)
+
+/* A question about a grab is asked again within its timeout. */
+#define GRAB_LOCK_US MS_TO_US(1500)
 
 /* Mostly short, at times longer than a lease. */
 static int64
@@ -325,10 +333,36 @@ next_schedule_act(void *arg)
 	act_end();
 }
 
+static void
+next_lock(void *arg)
+{
+	if (world_now_us() >= end_us)
+		return;
+	if (act_begin(acts_next_lock()) && server_is_up())
+	{
+		if (world_happens(150))
+			model_lock_at_grab(world_between(1, GRAB_LOCK_US));
+		else
+			model_lock_tasks(are_light ? world_between(1, LIGHT_LOCK_US) : some_time_us());
+	}
+	(void) world_after(world_between(MS_TO_US(10), SECONDS_TO_US(2)), next_lock, NULL);
+	act_end();
+}
+
+void
+faults_choose_locks(void)
+{
+	are_locks = act_begin(HABIT_LOCKS) && world_happens(350);
+	act_end();
+}
+
 void
 faults_begin(int64 us, bool is_light)
 {
 	end_us = world_now_us() + us;
+	are_light = is_light;
+	if (are_locks)
+		next_lock(NULL);
 	world_enter(acts_next());
 	for (size_t i = 0; i < lengthof(kinds); i++)
 		weights[i] = (is_light && !kinds[i].is_light) || world_happens(500) ? 0 : (int) world_between(1, 10);
@@ -354,6 +388,7 @@ faults_end(void)
 	model_disturb_triggers(0, 0);
 	model_resume_types();
 	model_open_limits();
+	model_unlock_tasks();
 	for (int i = 0; i < MACHINES; i++)
 	{
 		connection_heal(i);

@@ -11,6 +11,9 @@
 #ifndef SIM_FAULTS_H
 #define SIM_FAULTS_H
 
+/* At the begin: whether transactions of users lock rows. */
+extern void faults_choose_locks(void);
+
 /* Begins with faults and tasks, for so long.  is_light: only what a sidecar heals at once. */
 extern void faults_begin(int64 us, bool is_light);
 

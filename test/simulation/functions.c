@@ -4,7 +4,7 @@
  *		SQL handlers in the model: grab, function and finish in one transaction.
  *
  * As execute_tasks() of sql/run has it.  The statement takes its time first, and then
- * all happens at one moment, since the model has no locks.
+ * all happens at one moment: a function holds no lock while it runs, and waits for none.
  *
  *-------------------------------------------------------------------------
  */

@@ -23,6 +23,8 @@
  *	  its policy and all its tries, unless the faults are heavy;
  *	- a WAITING task may run soon after its time, and an expired task ends soon, unless the
  *	  faults are heavy or a clock was set;
+ *	- a task that a person has cancelled before its grab is grabbed no more soon after that,
+ *	  while the faults are light.  A lock on its row keeps it from its end;
  *	- a node that works alone asks for no task while a more urgent one of its type and
  *	  bucket has waited in its memory;
  *	- a node that frees a slot of the cluster offers it if others wait, and a node that is
@@ -104,6 +106,9 @@ extern void judge_take_over(const Row *row);
 
 /* A crash undoes the grab of the row. */
 extern void judge_undo(const Row *row);
+
+/* A person wants it to end, and the request stays until a sidecar asks for it. */
+extern void judge_cancel(const Row *row);
 
 /* The row waits until its next time. */
 extern void judge_wait(const Row *row);

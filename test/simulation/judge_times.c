@@ -22,6 +22,9 @@
 /* The leader looks for expired tasks each 30 s. */
 #define EXPIRED_US SECONDS_TO_US(45)
 
+/* A node that hears of a request to cancel asks for it, and again while the row is locked. */
+#define CANCELLED_US SECONDS_TO_US(8)
+
 /* The traces of faults are gone so long after the last one. */
 #define SETTLED_US SECONDS_TO_US(20)
 
@@ -53,6 +56,8 @@ typedef struct Times
 	bool		is_alone;
 	int64		busy_us;		/* a task was running, or none waited */
 	int64		due_us[MODEL_TASKS];	/* a task must not start before */
+	int64		cancelled_us[MODEL_TASKS];	/* by a person, while it was
+											 * SUBMITTED */
 	Place		places[MODEL_TASKS];
 
 	/* Turns not used yet, and slots not offered yet; 0: none. */
@@ -114,7 +119,7 @@ times_late_us(int64 due_us)
 void
 judge_promote(const Row *row)
 {
-	if (times_late_us(times.due_us[row->number]) > PROMOTED_US)
+	if (times_late_us(Max(times.due_us[row->number], locks_end_us(row))) > PROMOTED_US)
 		world_fail("task %d v" INT64_FORMAT " was due at %.3f s, and may run only now", row->number, row->version,
 				   times.due_us[row->number] / 1e6);
 }
@@ -123,15 +128,33 @@ void
 judge_expire(const Row *row)
 {
 	world_tell("task %d v" INT64_FORMAT " has expired", row->number, row->version);
-	if (times_late_us(times_world_us(row->expires_us)) > EXPIRED_US)
+	if (times_late_us(Max(times_world_us(row->expires_us), locks_end_us(row))) > EXPIRED_US)
 		world_fail("task %d v" INT64_FORMAT " has expired at %.3f s, and ends only now", row->number, row->version,
 				   times_world_us(row->expires_us) / 1e6);
+}
+
+void
+judge_cancel(const Row *row)
+{
+	if (row->status == ROW_SUBMITTED)
+		times.cancelled_us[row->number] = world_now_us();
+}
+
+static void
+check_cancel(const Row *row)
+{
+	int64		since_us = Max(times.cancelled_us[row->number], locks_end_us(row));
+
+	if (tables_is_to_cancel(row) && row->version == row->cancel + 1 && times_late_us(since_us) > CANCELLED_US)
+		world_fail("task %d v" INT64_FORMAT " is grabbed, and a person has cancelled it at %.3f s", row->number, row->version,
+				   times.cancelled_us[row->number] / 1e6);
 }
 
 void
 times_grab(const Row *row)
 {
 	times.busy_us = world_now_us();
+	check_cancel(row);
 	if (model_has_expired(row))
 		world_fail("task %d v" INT64_FORMAT " is grabbed, and has expired", row->number, row->version);
 	if (!times.is_excused && world_now_us() < times.due_us[row->number])

@@ -22,7 +22,7 @@
 
 static const char *const habit_names[HABIT_COUNT] = {
 	"the network is slow at times", "the server is slow at times", "workers break the protocol, hang and die",
-	"workers cannot be started", "handlers have other results than done", "schedules add tasks", "limits have rates"
+	"workers cannot be started", "handlers have other results than done", "schedules add tasks", "limits have rates", "transactions lock rows"
 };
 
 /* A run in a process of its own, which shares this with us. */
@@ -37,7 +37,7 @@ typedef struct Search
 	uint64		seed;
 	Trial	   *trial;
 	char		claim[200];
-	int			kept[ACTS_MOST];
+	int			kept[ACTS_END];
 	int			nkept;
 	int			ntries;
 	int64		begun_s;		/* spent by children before */
@@ -132,7 +132,7 @@ keep_done(Search *search)
 	Acts	   *acts = &search->trial->acts;
 
 	search->nkept = 0;
-	for (int i = 0; i < ACTS_MOST; i++)
+	for (int i = 0; i < ACTS_END; i++)
 	{
 		acts->left_out[i] = !acts->done[i];
 		if (acts->done[i])
@@ -269,7 +269,7 @@ minimize_parse(const char *kept, Acts *acts)
 
 		if (*end == '-')
 			to = strtol(end + 1, &end, 10);
-		if (end == at || from < 0 || to >= ACTS_MOST)
+		if (end == at || from < 0 || to >= ACTS_END)
 			return false;
 		for (long i = from; i <= to; i++)
 			acts->left_out[i] = false;

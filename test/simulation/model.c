@@ -69,6 +69,7 @@ model_begin(bool is_ring)
 
 	nodes_begin();
 	limits_begin();
+	locks_begin();
 	schedules_begin();
 }
 
@@ -217,6 +218,7 @@ model_crash(void)
 	model.nundo = 0;
 	model.nqueue = 0;
 	model.due_us = -1;
+	locks_begin();
 }
 
 /* ---- triggers ---- */
@@ -599,57 +601,6 @@ model_add_task(void)
 	tables_commit(true);
 	tables_trigger(row, row->queued ? -1 : row->next_us);
 	return true;
-}
-
-/* Tasks that nobody runs end at once; the sidecar of another task is asked. */
-void
-model_cancel(int number)
-{
-	Row		   *row = &model.rows[number];
-
-	if (row->status >= ROW_ERROR)
-		return;
-	act_tell("a person wants to cancel task %d v" INT64_FORMAT, row->number, row->version);
-	if (row->status != ROW_PROCESSING || !row->queued || !nodes_live(row->incarnation))
-		tables_move(row, ROW_CANCELLED, 0, 0);
-	else
-	{
-		row->cancel = row->version;
-		server_notify(CHANNEL_CANCELS, "");
-	}
-	tables_commit(true);
-}
-
-void
-model_cancel_any(void)
-{
-	if (model.nrows > 0)
-		model_cancel((int) world_between(0, model.nrows - 1));
-}
-
-void
-model_resume(int number)
-{
-	Row		   *row = &model.rows[number];
-
-	if (row->status != ROW_ERROR)
-		return;
-	tables_move(row, ROW_WAITING, row->incarnation, row->token);
-	row->tries = 0;
-	row->next_us = model_clock_us();
-	if (model_has_expired(row))
-		row->expires_us = 0;
-	judge_wait(row);
-	tables_commit(true);
-	tables_trigger(row, row->next_us);
-}
-
-void
-model_resume_errors(void)
-{
-	for (int i = 0; i < model.nrows; i++)
-		if (model.rows[i].status == ROW_ERROR && world_happens(500))
-			model_resume(i);
 }
 
 static void

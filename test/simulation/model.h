@@ -5,7 +5,7 @@
  *
  * The model knows the functions that a sidecar calls.  It names any other call, and
  * refuses it as an older extension would.  It has no functions of
- * policies, and no locks that a transaction holds over time.
+ * policies.
  *
  *-------------------------------------------------------------------------
  */
@@ -99,6 +99,14 @@ extern int64 model_behind_us(void);
 extern bool model_add_task(void);
 extern void model_cancel(int number);
 extern void model_cancel_any(void);
+
+/*
+ * A transaction locks some rows for that time; or a row of the next grab of several,
+ * whose session then ends; or all such transactions end.
+ */
+extern void model_lock_tasks(int64 us);
+extern void model_lock_at_grab(int64 us);
+extern void model_unlock_tasks(void);
 
 /* Lets a task in ERROR run again. */
 extern void model_resume(int number);

@@ -136,6 +136,7 @@ run(uint64 seed, bool is_told, Acts *acts)
 	if (act_begin(HABIT_RATES) && world_happens(300))
 		model_choose_rates();
 	act_end();
+	faults_choose_locks();
 	lease_s = world_happens(500) ? 30 : world_between(5, 12);
 	machines_begin(is_ring, lease_s);
 	faults_begin(world_between(SECONDS_TO_US(5), SECONDS_TO_US(60)), false);

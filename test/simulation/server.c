@@ -51,6 +51,7 @@ struct Session
 	int64		arrived_us;		/* when the last one arrives */
 	ServerCall *current;
 	bool		waits;			/* current is next_triggers, without triggers */
+	bool		waits_for_row;	/* current */
 	Event	   *work;			/* when the session goes on */
 	dlist_head	messages;
 	Event	   *delivery;
@@ -199,6 +200,22 @@ end_left(void *arg)
 	session_end(session);
 }
 
+static void execute(void *arg);
+
+/* Whether the call waits for a row, or has failed to get it. */
+static bool
+waits_for_row(Session *session)
+{
+	int64		us = locks_wait(session->current);
+
+	session->waits_for_row = us > 0;
+	if (us > 0)
+		session->work = world_after(us, execute, session);
+	else if (us < 0)
+		answer(session, "55P03", NULL);
+	return us != 0;
+}
+
 static void
 execute(void *arg)
 {
@@ -206,6 +223,7 @@ execute(void *arg)
 	ServerCall *call = session->current;
 	PGresult   *result;
 	const char *state = NULL;
+	bool		is_lost;
 
 	session->work = NULL;
 	if (server.stalled_us > world_now_us())
@@ -218,8 +236,17 @@ execute(void *arg)
 		answer(session, world_happens(500) ? "53200" : "40001", NULL);
 		return;
 	}
+	if (waits_for_row(session))
+		return;
 	call->has_waited = session->waits;
+	is_lost = locks_ambush(call);
 	result = model_call(session, call, &state);
+	if (is_lost)
+	{
+		PQclear(result);
+		session_end(session);
+		return;
+	}
 	if (server.ambush != NULL && call->statement == &call_grab)
 	{
 		(void) world_after(world_between(300, MS_TO_US(8)), server.ambush, NULL);
@@ -298,6 +325,23 @@ look_at_waiting(void *arg)
 		world_cancel(session->work);
 		session->waits = false;
 		execute(session);
+	}
+}
+
+void
+server_unlock(void)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &server.sessions)
+	{
+		Session    *session = dlist_container(Session, node, iter.cur);
+
+		if (!session->waits_for_row)
+			continue;
+		world_cancel(session->work);
+		session->waits_for_row = false;
+		session->work = world_after(world_between(0, 300), execute, session);
 	}
 }
 

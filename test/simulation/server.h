@@ -49,6 +49,7 @@ typedef struct ServerCall
 	const PgStatement *statement;
 	WireParams	params;
 	bool		has_waited;		/* next_triggers, at the end of its time */
+	bool		waits_in_vain;	/* for a row, until it fails */
 	int64		took_us;
 } ServerCall;
 
@@ -124,6 +125,9 @@ extern int64 server_jitter(const uint8 *id, int64 delay_us, int64 most_us);
 
 /* May change the id of a task that a schedule adds. */
 extern void server_choose_id(int schedule, int64 occurrence_us, uint8 *id);
+
+/* Lets the sessions that wait for rows go on. */
+extern void server_unlock(void);
 
 /* Lets the sessions that wait in next_triggers look again. */
 extern void server_wake(void);

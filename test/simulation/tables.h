@@ -114,6 +114,22 @@ extern void limits_note_ask(int type, int64 incarnation);
 /* Tasks of each type have left their slots, and their node has not ended them. */
 extern void limits_offer_types(const int *freed);
 
+/* ---- locks ---- */
+
+extern void locks_begin(void);
+
+/* A transaction of a user holds the row, or a statement that waits for another one. */
+extern bool locks_hold(const Row *row);
+
+/* By the world's clock; 0: nobody has locked it yet. */
+extern int64 locks_end_us(const Row *row);
+
+/* A row of this grab is locked now.  True: its session ends when it has committed. */
+extern bool locks_ambush(const ServerCall *call);
+
+/* How long the statement waits for a row now; -1: it has waited for as long as it may. */
+extern int64 locks_wait(ServerCall *call);
+
 /* ---- schedules ---- */
 
 extern void schedules_begin(void);
@@ -127,12 +143,19 @@ extern int64 schedules_next_us(void);
 extern PGresult *tasks_grab(const ServerCall *call);
 extern PGresult *tasks_resolve_grab(const ServerCall *call);
 extern PGresult *tasks_finish(const ServerCall *call);
+
+/* The row that the call locks in its i-th place; ends: for the results done and delete. */
+extern const Row *tasks_to_finish(const ServerCall *call, int i, bool ends);
+extern const Row *tasks_to_fence(const ServerCall *call, int i);
 extern PGresult *tasks_resolve_finish(const ServerCall *call);
 extern PGresult *tasks_sweep(const ServerCall *call);
 extern PGresult *tasks_promote(void);
 extern PGresult *tasks_expire(void);
 extern PGresult *tasks_recover(const ServerCall *call);
 extern PGresult *tasks_take_cancels(const ServerCall *call);
+
+/* A person wants it to end as CANCELLED, and a sidecar may have to see to it. */
+extern bool tables_is_to_cancel(const Row *row);
 
 /* Whether a person has paused it. */
 extern bool model_is_paused(const Row *row);

@@ -16,6 +16,9 @@
 #include "values.h"
 #include "world.h"
 
+/* Then promote_tasks() looks again at a row that it has skipped. */
+#define LOCKED_US MS_TO_US(500)
+
 static const char *const rule_names[] = {"retry", "error", "fail", "ignore"};
 
 /* ---- grab ---- */
@@ -125,6 +128,8 @@ tasks_grab(const ServerCall *call)
 			put_refusal(result, n++, row, limit, again_ms);
 			continue;
 		}
+		if (locks_hold(row))
+			continue;
 		tables_touch(row);
 		row->status = ROW_PROCESSING;
 		row->version++;
@@ -169,6 +174,25 @@ tasks_still_grabbed(const ServerCall *call)
 	return result;
 }
 
+static bool
+is_to_fence(const Row *row, int64 version, const ServerCall *call)
+{
+	return row != NULL && row->status == ROW_SUBMITTED && row->version == version && nodes_is_known(param_int(call, 2));
+}
+
+const Row *
+tasks_to_fence(const ServerCall *call, int i)
+{
+	Elements	ids;
+	Elements	versions;
+	const Row  *row;
+
+	param_array(call, 0, &ids);
+	param_array(call, 1, &versions);
+	row = model_find(ids.values[i]);
+	return is_to_fence(row, element_int(&versions, i), call) ? row : NULL;
+}
+
 PGresult *
 tasks_resolve_grab(const ServerCall *call)
 {
@@ -184,9 +208,7 @@ tasks_resolve_grab(const ServerCall *call)
 		Row		   *row = model_find(ids.values[i]);
 		int64		version = element_int(&versions, i);
 
-		if (row == NULL)
-			continue;
-		if (row->status == ROW_SUBMITTED && row->version == version && nodes_is_known(param_int(call, 2)))
+		if (is_to_fence(row, version, call))
 		{
 			tables_touch(row);
 			row->version++;
@@ -247,6 +269,24 @@ may_finish(const Row *row, int64 version, int64 incarnation, const Elements *gra
 		row->token == element_int(grabs, i);
 }
 
+const Row *
+tasks_to_finish(const ServerCall *call, int i, bool ends)
+{
+	Elements	ids;
+	Elements	versions;
+	Elements	results;
+	Elements	grabs;
+	const Row  *row;
+
+	param_array(call, 0, &ids);
+	param_array(call, 1, &versions);
+	param_array(call, 2, &results);
+	param_array(call, 7, &grabs);
+	row = model_find(ids.values[i]);
+	return may_finish(row, element_int(&versions, i), param_int(call, 5), &grabs, i) &&
+		(element_is_text(&results, i, "done") || element_is_text(&results, i, "delete")) == ends ? row : NULL;
+}
+
 static void
 accept(Row *row, int64 delay_us)
 {
@@ -305,7 +345,7 @@ judge_word(const Row *row, const Elements *results, int i)
 {
 	static const char *const words[] = {"done", "delete", "retry", "repeat", "error", "accepted", "cancelled", "release"};
 	const char *word = NULL;
-	bool		is_cancelled = row->cancel == row->version;
+	bool		is_cancelled = tables_is_to_cancel(row);
 
 	for (int k = 0; k < (int) lengthof(words); k++)
 		if (element_is_text(results, i, words[k]))
@@ -503,9 +543,11 @@ tasks_promote(void)
 
 		if (row->status != ROW_WAITING)
 			continue;
-		if (row->next_us > now_us)
+		if (row->next_us > now_us || locks_hold(row))
 		{
-			next_us = next_us < 0 ? row->next_us : Min(next_us, row->next_us);
+			int64		again_us = row->next_us > now_us ? row->next_us : now_us + LOCKED_US;
+
+			next_us = next_us < 0 ? again_us : Min(next_us, again_us);
 			continue;
 		}
 		judge_promote(row);
@@ -536,7 +578,7 @@ tasks_expire(void)
 	{
 		Row		   *row = tables_row(i);
 
-		if (row->status > ROW_SUBMITTED || !model_has_expired(row))
+		if (row->status > ROW_SUBMITTED || !model_has_expired(row) || locks_hold(row))
 			continue;
 		judge_expire(row);
 		tables_move(row, ROW_FAILED, 0, 0);
@@ -551,7 +593,7 @@ static void
 apply_rule(Row *row, int64 *counts)
 {
 	judge_take_over(row);
-	if (row->cancel == row->version)
+	if (tables_is_to_cancel(row))
 		tables_move(row, ROW_CANCELLED, 0, 0);
 	else if (row->rule == RULE_RETRY)
 	{
@@ -587,10 +629,12 @@ tasks_recover(const ServerCall *call)
 
 		if (row->status != ROW_PROCESSING || row->rule == RULE_IGNORE || !(is_orphan || is_late))
 			continue;
-		if (row->queued && !is_orphan)
-			judge_overdue(row);
 		if (is_orphan)
 			nodes_find(row->incarnation)->has_orphan = true;
+		if (locks_hold(row))
+			continue;
+		if (row->queued && !is_orphan)
+			judge_overdue(row);
 		freed[row->type]++;
 		apply_rule(row, counts);
 	}
@@ -616,18 +660,18 @@ tasks_take_cancels(const ServerCall *call)
 		Row		   *row = tables_row(i);
 		int			at = PQntuples(result);
 
-		if (row->cancel != row->version || row->status >= ROW_ERROR)
+		if (!tables_is_to_cancel(row))
 			continue;
-		if (row->status == ROW_SUBMITTED || !row->queued)
+		if ((row->status == ROW_SUBMITTED || !row->queued) && !locks_hold(row))
 		{
 			tables_move(row, ROW_CANCELLED, 0, 0);
 			continue;
 		}
-		if (row->incarnation != param_int(call, 0))
+		if (row->status != ROW_SUBMITTED && row->incarnation != param_int(call, 0))
 			continue;
 		result_bytes(result, at, CANCELS_ID, row->id, 16);
 		result_int(result, at, CANCELS_VERSION, row->version);
-		result_bool(result, at, CANCELS_IS_OURS, true);
+		result_bool(result, at, CANCELS_IS_OURS, row->status == ROW_PROCESSING);
 		result_text(result, at, CANCELS_WHY, "cancelled");
 	}
 	tables_commit(true);
