@@ -4,7 +4,7 @@
 --
 BEGIN;
 \ir ../lib/tasks.sql
-SELECT plan(18);
+SELECT plan(22);
 SET LOCAL bytea_output = 'escape';
 
 CREATE FUNCTION pg_temp.own_tables() RETURNS SETOF pg_class LANGUAGE sql
@@ -74,5 +74,17 @@ SELECT is((SELECT count(*) FROM twtasks.finished_task), 0::bigint, 'the history 
 SELECT is(pg_temp.rows_with('canary-of-data') + pg_temp.rows_with('canary-of-payload') + pg_temp.rows_with('canary-of-context'), 0::bigint, 'no table has what they carried');
 SELECT is(pg_temp.rows_with('canary-of-key'), 0::bigint, 'no table has their keys');
 SELECT is(pg_temp.pieces(), :'before'::bigint, 'their large values are gone');
+
+-- ---- too old, in a partition of their own, which is dropped ----
+SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date - 4 AS day \gset
+SELECT twtasks_internal.make_part(:'day', :'day'::date + 1) \g /dev/null
+SELECT pg_temp.add_carrier(7, 'KEPT'), pg_temp.add_carrier(8, 'KEPT') \g /dev/null
+SELECT pg_temp.grab(pg_temp.id(7)), pg_temp.finish(pg_temp.id(7), 'done'), pg_temp.change('cancel', pg_temp.id(8), 0) \g /dev/null
+UPDATE twtasks.finished_task SET state_time = (:'day'::date + time '12:00') AT TIME ZONE 'UTC';
+SELECT 'finished_task_' || to_char(:'day'::date, 'YYYYMMDD') AS part \gset
+SELECT is((SELECT count(*) FROM twtasks.finished_task WHERE tableoid = ('twtasks.' || :'part')::regclass), 2::bigint, 'two tasks are in the partition of a day');
+SELECT is(twtasks_internal.clean_older('1 day'), :'part', 'the day is dropped');
+SELECT is(pg_temp.rows_with('canary'), 0::bigint, 'no table has what they carried, or their keys');
+SELECT is(pg_temp.pieces(), :'before'::bigint, 'nor has the storage of large values');
 SELECT * FROM finish();
 ROLLBACK;
