@@ -25,8 +25,11 @@ $door->passes_ok($sidecar, 'a lone task comes through the door');
 	$sidecar->freeze;
 	while (defined syswrite $stuffing, 'x' x 511 . "\n") { }
 	while (defined syswrite $stuffing, "\n") { }
-	$node->add_task('TASK') foreach 1 .. 20;
-	pass('no commit waits for a full pipe');
+	my $adder = $node->session;
+
+	$adder->send(q(SELECT twtasks.add_task('TASK'))) foreach 1 .. 20;
+	$adder->send(q(CREATE TABLE public.added ()));
+	wait_ok(sub { $node->value(q(SELECT to_regclass('public.added') IS NOT NULL)) eq 't' }, 'no commit waits for a full pipe');
 	close $stuffing;
 	$sidecar->signal('CONT');
 	$door->all_done_ok('the tasks come through shared memory');
