@@ -230,6 +230,26 @@ text_is_printable(const char *text)
 	return true;
 }
 
+char *
+text_without(char *text, const char *secret)
+{
+	StringInfoData out;
+	const char *rest = text;
+	const char *found;
+
+	if (secret == NULL || secret[0] == '\0' || strstr(text, secret) == NULL)
+		return text;
+	initStringInfo(&out);
+	while ((found = strstr(rest, secret)) != NULL)
+	{
+		appendStringInfo(&out, "%.*s***", (int) (found - rest), rest);
+		rest = found + strlen(secret);
+	}
+	appendStringInfoString(&out, rest);
+	text_forget(text);
+	return out.data;
+}
+
 void
 text_forget(char *text)
 {

@@ -44,6 +44,12 @@ extern bool text_is_utf8(const char *text, size_t len);
 /* Whether the text is printable ASCII, as a header or a variable requires. */
 extern bool text_is_printable(const char *text);
 
+/*
+ * Puts *** in place of a secret, such as in an answer that repeats it, and takes the text
+ * over.  secret: NULL or empty: there is none.
+ */
+extern char *text_without(char *text, const char *secret);
+
 /* Overwrites and frees a text that may hold a secret; NULL is allowed. */
 extern void text_forget(char *text);
 

@@ -153,6 +153,11 @@ write_password($password);
 reload();
 done_ok('tasks go on with the right password', @late);
 unlike($sidecar->log(0), qr/\Q$password\E/, 'the log has no password');
+# A process that was replaced may end meanwhile.
+my $shown = join '', map { eval { PostgreSQL::Test::Utils::slurp_file($_) } // '' } map { ("/proc/$_/cmdline", "/proc/$_/environ") } $sidecar->processes;
+
+like($shown, qr/twtasks-kafka/, 'the program that sends runs');
+unlike($shown, qr/\Q$password\E/, 'no argument and no environment of a process has the password');
 $sidecar->stop;
 
 # ---- The right to read ----

@@ -137,6 +137,7 @@ static void
 report_answer(Request *request)
 {
 	const HttpPost *post = &request->post;
+	const HttpSettings *settings = request->requests->settings;
 	StringInfoData body;
 	Verdict		verdict = {0};
 	long		status = 0;
@@ -154,7 +155,9 @@ report_answer(Request *request)
 	initStringInfo(&body);
 	output_append(&post->body, &body);
 	reply.body = body.data;
-	http_reply_judge(&reply, request->requests->settings->statuses, &verdict);
+	http_reply_judge(&reply, settings->statuses, &verdict);
+	if (verdict.message != NULL)
+		verdict.message = http_settings_redact(settings, unconstify(char *, verdict.message));
 	report(request, &verdict);
 	verdict_clear(&verdict);
 	pfree(body.data);

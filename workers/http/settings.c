@@ -12,6 +12,7 @@
 #define CONCURRENCY 50
 #define CONNECT_TIMEOUT_US SECONDS_TO_US(10)
 #define MAX_OUTPUT (64 * 1024)
+#define SECRET_MIN 8			/* bytes of a header's value that is hidden */
 
 static const char *
 get_text(const HttpSettings *settings, const char *name)
@@ -244,4 +245,24 @@ http_settings_keys(const HttpSettings *settings, const HttpUrl *url)
 			best = own;
 	}
 	return best != NULL ? best->keys : settings->keys;
+}
+
+/*
+ * A server may repeat what it was sent where it refuses it, and of "Bearer SECRET" the
+ * second word alone.  A short value, such as a version, is not a secret.
+ */
+char *
+http_settings_redact(const HttpSettings *settings, char *text)
+{
+	for (char **line = settings->headers; line != NULL && *line != NULL; line++)
+	{
+		const char *value = strchr(*line, ':');
+		const char *word = strrchr(*line, ' ');
+
+		if (word == NULL || word < value)
+			word = value;
+		if (strlen(word + 1) >= SECRET_MIN)
+			text = text_without(text, word + 1);
+	}
+	return text;
 }

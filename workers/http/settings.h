@@ -60,4 +60,7 @@ extern const char *http_settings_choose(const HttpSettings *settings,
  */
 extern const HttpKeys *http_settings_keys(const HttpSettings *settings, const HttpUrl *url);
 
+/* Takes the text over, and hides the secrets in it that requests carry. */
+extern char *http_settings_redact(const HttpSettings *settings, char *text) MUSTCHECK;
+
 #endif							/* TWT_HTTP_SETTINGS_H */

@@ -238,33 +238,12 @@ notify_message_url(const NotifySettings *settings, const NotifyTarget *target, c
 
 /* ---- answers ---- */
 
-/* Takes the text over. */
-static char *
-without(char *text, const char *secret)
-{
-	StringInfoData out;
-	const char *rest = text;
-	const char *found;
-
-	if (secret == NULL || secret[0] == '\0' || strstr(text, secret) == NULL)
-		return text;
-	initStringInfo(&out);
-	while ((found = strstr(rest, secret)) != NULL)
-	{
-		appendStringInfo(&out, "%.*s***", (int) (found - rest), rest);
-		rest = found + strlen(secret);
-	}
-	appendStringInfoString(&out, rest);
-	text_forget(text);
-	return out.data;
-}
-
 char *
 notify_redact(const NotifyTarget *target, const char *answer)
 {
 	const char *path = target->is_url_secret ? strstr(target->url, "://") : NULL;
-	char	   *text = without(pstrdup(answer), target->secret);
+	char	   *text = text_without(pstrdup(answer), target->secret);
 
 	path = path == NULL ? NULL : strchr(path + 3, '/');
-	return path == NULL || path[1] == '\0' ? text : without(text, path);
+	return path == NULL || path[1] == '\0' ? text : text_without(text, path);
 }

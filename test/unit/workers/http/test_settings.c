@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_settings.c
- *		Which secrets sign the requests to a host.
+ *		Which secrets sign the requests to a host, and which are hidden in answers.
  *
  *-------------------------------------------------------------------------
  */
@@ -75,6 +75,28 @@ test_refused(void **state)
 	assert_null(read_settings("{\"d.example\":7}"));
 }
 
+static void
+expect_redacted(const HttpSettings *settings, const char *answer, const char *expected)
+{
+	char	   *text = http_settings_redact(settings, pstrdup(answer));
+
+	assert_string_equal(text, expected);
+	pfree(text);
+}
+
+static void
+test_secrets_of_headers_are_hidden(void **state)
+{
+	char	   *lines[] = {"Authorization: Bearer token-of-some-length", "X-Key:another-secret", "X-Version: 7", NULL};
+	HttpSettings settings = {.headers = lines};
+
+	expect_redacted(&settings, "wrong: Bearer token-of-some-length", "wrong: Bearer ***");
+	expect_redacted(&settings, "another-secret, token-of-some-length, another-secret", "***, ***, ***");
+	expect_redacted(&settings, "version 7 of X-Key is wrong", "version 7 of X-Key is wrong");
+	settings.headers = NULL;
+	expect_redacted(&settings, "another-secret", "another-secret");
+}
+
 static int
 set_up(void **state)
 {
@@ -97,6 +119,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nearest_pattern),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_secrets_of_headers_are_hidden),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
