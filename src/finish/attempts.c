@@ -185,7 +185,8 @@ rows_of(Oid part)
  * A restore without owners gives partitions to others, so the rights are those on the
  * whole.  A try that is repeated has a bound; the last one before a person decides has
  * none.  Tries are at least two versions apart, so only a task of many versions can
- * have reached it.
+ * have reached it.  A plan for one attempt looks cheaper than the generic one, so it
+ * would be made anew for each.
  */
 static SPIPlanPtr
 prepare(Oid part)
@@ -198,21 +199,21 @@ prepare(Oid part)
 	types[ATTEMPT_COLUMNS] = TIMESTAMPTZOID;
 
 	/* lint: sql: the condition is the server's own text, the rest is constant */
-	plan = SPI_prepare(psprintf(
-								"INSERT INTO twtasks.task_attempt (task_id, version, try, runnable, started, ended, incarnation, result, error, next, node) "
-								"SELECT u.id, u.version, u.try, u.runnable, u.started, $10, u.incarnation, u.result, "
-								"CASE WHEN u.version OPERATOR(pg_catalog.=) 1 OR u.error IS DISTINCT FROM ("
-								"SELECT t.error FROM twtasks.task_attempt t WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %1$s "
-								"AND t.error IS NOT NULL AND t.result OPERATOR(pg_catalog.<>) 'late' ORDER BY t.version DESC LIMIT 1) "
-								"THEN u.error END, u.next, n.name "
-								"FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) "
-								"u(id, version, try, runnable, started, incarnation, result, error, next) "
-								"LEFT JOIN twtasks.node n ON n.incarnation OPERATOR(pg_catalog.=) u.incarnation "
-								"WHERE u.next IS NULL OR u.version OPERATOR(pg_catalog.<) 200 OR 100 OPERATOR(pg_catalog.<>) ("
-								"SELECT pg_catalog.count(*) FROM ("
-								"SELECT FROM twtasks.task_attempt t WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %1$s LIMIT 100) a)",
-								rows_of(part)),
-					   lengthof(types), types);
+	plan = SPI_prepare_cursor(psprintf(
+									   "INSERT INTO twtasks.task_attempt (task_id, version, try, runnable, started, ended, incarnation, result, error, next, node) "
+									   "SELECT u.id, u.version, u.try, u.runnable, u.started, $10, u.incarnation, u.result, "
+									   "CASE WHEN u.version OPERATOR(pg_catalog.=) 1 OR u.error IS DISTINCT FROM ("
+									   "SELECT t.error FROM twtasks.task_attempt t WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %1$s "
+									   "AND t.error IS NOT NULL AND t.result OPERATOR(pg_catalog.<>) 'late' ORDER BY t.version DESC LIMIT 1) "
+									   "THEN u.error END, u.next, n.name "
+									   "FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) "
+									   "u(id, version, try, runnable, started, incarnation, result, error, next) "
+									   "LEFT JOIN twtasks.node n ON n.incarnation OPERATOR(pg_catalog.=) u.incarnation "
+									   "WHERE u.next IS NULL OR u.version OPERATOR(pg_catalog.<) 200 OR 100 OPERATOR(pg_catalog.<>) ("
+									   "SELECT pg_catalog.count(*) FROM ("
+									   "SELECT FROM twtasks.task_attempt t WHERE t.task_id OPERATOR(pg_catalog.=) u.id AND %1$s LIMIT 100) a)",
+									   rows_of(part)),
+							  lengthof(types), types, CURSOR_OPT_GENERIC_PLAN);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the insert of attempts: %s", SPI_result_code_string(SPI_result));
 	SPI_keepplan(plan);
