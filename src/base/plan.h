@@ -26,6 +26,7 @@ typedef enum PlanId
 	PLAN_FIND_ANYWHERE,			/* task_id uuid -> version of a finished one */
 	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version,
 								 * status */
+	PLAN_FIND_ENDED,			/* the same, and until timestamptz */
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
 								 * nothing */

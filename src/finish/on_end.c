@@ -203,11 +203,11 @@ call_function(Ends *ends, const Called *call)
 static void
 look_into_history(const Ends *ends, Datum *row)
 {
-	Datum		values[] = {row[RESULT_ID], TimestampTzGetDatum(ends->since)};
+	Datum		values[] = {row[RESULT_ID], TimestampTzGetDatum(ends->since), TimestampTzGetDatum(twt_now())};
 	int			pinned = plan_begin();
 	bool		isnull;
 
-	if (plan_execute(PLAN_FIND_FINISHED, values, NULL) > 0)
+	if (plan_execute(PLAN_FIND_ENDED, values, NULL) > 0)
 	{
 		row[RESULT_VERSION] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 		row[RESULT_STATUS] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull);
