@@ -93,11 +93,13 @@ BEGIN
 		WHEN ended.status IN ('FAILED', 'CANCELLED') THEN 'given_up'
 		WHEN ended.status = 'ERROR' AND NOT told ? 'fault' THEN 'unknown'
 		ELSE twtasks_internal.said_of(step, told) END;
-	-- An earlier run of this task may have acted, also one whose answer was lost.
-	IF said IN ('expired', 'given_up') AND EXISTS (
-		SELECT FROM twtasks.attempt a
-		WHERE a.task = ended.id AND (a.answer IN ('unknown', 'cut_off') OR a.answer IS NULL AND ended.tries > 0)) THEN
-		said := CASE said WHEN 'expired' THEN 'unknown' ELSE 'cut_off' END;
+	-- One condition with EXISTS would be planned and executed for each answer.
+	IF said IN ('expired', 'given_up') THEN
+		-- An earlier run of this task may have acted, also one whose answer was lost.
+		IF EXISTS (SELECT FROM twtasks.attempt a
+				   WHERE a.task = ended.id AND (a.answer IN ('unknown', 'cut_off') OR a.answer IS NULL AND ended.tries > 0)) THEN
+			said := CASE said WHEN 'expired' THEN 'unknown' ELSE 'cut_off' END;
+		END IF;
 	END IF;
 	fault := CASE said WHEN 'fault' THEN told->>'fault'
 					   WHEN 'unknown' THEN coalesce(ended.error, ended.message, format('step %s gave no answer that is known', step)) END;

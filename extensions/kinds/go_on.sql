@@ -270,9 +270,12 @@ BEGIN
 		state.verdict := coalesce(state.verdict, told);
 	END IF;
 	-- Nobody can ask for an action that ended unknown, but its own answer may come.
-	state.uncertain := does = 'uncertain' OR known.kind = 'idempotent' AND said <> 'decided' AND EXISTS (
-		SELECT FROM twtasks.attempt a
-		WHERE a.kind = state.kind AND a.identifier = state.identifier AND a.answer IN ('unknown', 'cut_off'));
+	state.uncertain := does = 'uncertain' OR known.kind = 'idempotent' AND said IN ('unknown', 'cut_off');
+	IF known.kind = 'idempotent' AND said <> 'decided' AND NOT state.uncertain THEN
+		state.uncertain := EXISTS (
+			SELECT FROM twtasks.attempt a
+			WHERE a.kind = state.kind AND a.identifier = state.identifier AND a.answer IN ('unknown', 'cut_off'));
+	END IF;
 	RETURN state;
 END $$;
 
