@@ -56,15 +56,16 @@ my $sidecar = TwTasks::Sidecar->start(
 		}
 	]);
 
-# 'WAITING 2 20': status, tries and seconds until the next one, to the nearest five.  A
-# function counts them from its call, which may be long before the end of the try is stored.
+# 'WAITING 2 20': status, tries and seconds until the next one, in whole steps of so many
+# seconds, upwards.  A function counts from its call, which may be long before the end of the
+# try is stored.
 sub waits
 {
-	my ($id) = @_;
+	my ($id, $step) = @_;
 
 	return $node->value(
 		"SELECT concat_ws(' ', status, tries,
-			5 * round(extract(epoch FROM nullif(next_event_time, 'infinity') - state_time) / 5))
+			$step * ceil(extract(epoch FROM nullif(next_event_time, 'infinity') - state_time) / $step))
 		FROM twtasks.task WHERE id = '$id'");
 }
 
@@ -83,9 +84,9 @@ sub try_again
 
 sub wait_until_waits
 {
-	my ($id, $expected, $name) = @_;
+	my ($id, $expected, $name, $step) = @_;
 
-	return wait_ok(sub { waits($id) eq $expected }, $name);
+	return wait_ok(sub { waits($id, $step // 1) eq $expected }, $name);
 }
 
 # ---- figures ----
@@ -126,9 +127,9 @@ wait_until_waits($counted, 'ERROR 3', 'a repeat that counts its tries ends in ER
 
 my $asked = $node->add_task('ASK');
 
-wait_until_waits($asked, 'WAITING 1 3600', 'a function says when');
+wait_until_waits($asked, 'WAITING 1 3600', 'a function says when', 60);
 try_again($asked);
-wait_until_waits($asked, 'WAITING 2 7200', 'the function decides about the next try too');
+wait_until_waits($asked, 'WAITING 2 7200', 'the function decides about the next try too', 60);
 try_again($asked);
 wait_until_waits($asked, 'ERROR 3', 'the function ends the tries');
 
@@ -172,7 +173,7 @@ $sidecar->signal('TERM');
 $sidecar->wait_for_log(qr/stopping:/, 'the stop');
 $lock->query('SELECT pg_advisory_unlock(42)');
 is($sidecar->wait_for_exit, 0, 'a stop waits for the answer');
-is(waits($slow), 'WAITING 1 3600', 'the function\'s answer counts');
+is(waits($slow, 60), 'WAITING 1 3600', 'the function\'s answer counts');
 
 # ---- one that never answers, in a database that is gone for a while ----
 
@@ -184,7 +185,7 @@ my @many = map { $node->add_task('ASK') } 1 .. 30;
 wait_for(sub { $node->waits_for_lock('policy') }, 'the function to be asked');
 wait_ok(
 	sub {
-		30 == grep { waits($_) eq 'WAITING 1 60' } @many;
+		30 == grep { waits($_, 1) eq 'WAITING 1 60' } @many;
 	},
 	'the figures decide on all tasks that the function did not answer for');
 ok($sidecar->wait_for_log(qr/it took too long|did not answer in time/), 'the log says that the function took too long');

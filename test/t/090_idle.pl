@@ -5,7 +5,7 @@
 use strict;
 use warnings FATAL => 'all';
 
-use List::Util qw(sum0);
+use List::Util qw(max sum0);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
@@ -102,6 +102,29 @@ sub network_sockets
 	  map { split /\n/, PostgreSQL::Test::Utils::slurp_file("/proc/net/$_") } qw(tcp tcp6 udp udp6);
 }
 
+# Each statement, by its number, and its calls.
+sub calls
+{
+	my ($case) = @_;
+
+	return map { split / / } split /\n/, $case->{node}->value(
+		'SELECT queryid || \' \' || sum(calls)
+		FROM pg_stat_statements WHERE userid = \'sidecar\'::regrole GROUP BY queryid');
+}
+
+# Also where some attempts see more, nothing is asked again and again.
+sub no_poll_ok
+{
+	my ($case, $since, %before) = @_;
+	my %now = calls($case);
+	my $seconds = time - $since;
+	my $most = max(map { ($now{$_} - ($before{$_} // 0)) / $seconds } keys %now);
+
+	note(sprintf '%s: at most %.2f a second', $case->{kind}, $most);
+
+	return cmp_ok($most, '<', 1, "$case->{kind}: no statement runs every second, all the time");
+}
+
 sub note_use
 {
 	my ($case) = @_;
@@ -135,7 +158,10 @@ sub are_idle
 }
 
 wait_until_settled($_) foreach @cases;
+my $begun = time;
+my %before = map { $_->{kind} => { calls($_) } } @cases;
 once_ok(\&are_idle, 'idle sidecars run few statements, and use less than 2 % of a processor');
+no_poll_ok($_, $begun, %{ $before{ $_->{kind} } }) foreach @cases;
 foreach my $case (@cases)
 {
 	my $kind = $case->{kind};

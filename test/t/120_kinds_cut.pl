@@ -34,23 +34,32 @@ sub in_time
 
 # ---- a short cut ----
 
-$run->start_identifiers(60, 3);
-my @acting = $run->wait_for_actions($cut, 'BOX');
-$tunnel->cut;
-wait_ok(sub { !$run->in_flight($cut) }, 'the handlers run on without the database');
-# Beyond its lease another sidecar goes on, as after a long cut.
-my $was_short = took() < 3;
-$tunnel->mend;
-$run->wait_for_steps(100);
+# Beyond its lease another sidecar goes on, as after a long cut.  On a busy machine one of
+# several cuts is short.
+my (@acting, $was_short);
+
+foreach my $round (1 .. 5)
+{
+	$run->start_identifiers(60, 3);
+	@acting = $run->wait_for_actions($cut, 'BOX');
+	$tunnel->cut;
+	wait_ok(sub { !$run->in_flight($cut) }, 'the handlers run on without the database');
+	$was_short = took() < 3;
+	$tunnel->mend;
+	$run->wait_for_steps(100);
+	last if $was_short;
+	note("cut $round was not short");
+}
 
 # ---- a long cut ----
 
 $run->start_identifiers(60, 3);
 $run->wait_for_actions($cut, 'BOX');
+my $incarnations = () = $cut->log =~ /as incarnation \d+/g;
 $tunnel->cut;
 $run->settle;
 $tunnel->mend;
-$run->wait_for_incarnation($cut, 2);
+$run->wait_for_incarnation($cut, $incarnations + 1);
 $run->verify;
 
 my @unknown = in_time($run->unknown_of(map { $_->{task} } @acting));
