@@ -23,7 +23,7 @@ SUDO = $(if $(DESTDIR),,$(shell test -w "$$($(PG_CONFIG) --pkglibdir)" || echo s
 AS_BUILT = AS_BUILT=1 PG_CONFIG='$(PG_CONFIG)'
 
 .DEFAULT_GOAL = all
-.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-release check-cassert check-upgrade check-api models unit \
+.PHONY: all extension lib sidecar web ui tools workers version install uninstall demo demo-kafka demo-kinds check check-edition check-servers check-release check-cassert check-memcheck check-upgrade check-api models unit \
 	installcheck isolation pgtap tap format format-check lint asan valgrind \
 	torture nth-call campaign-limits campaign-kafka campaign-events campaign-kinds campaign-notify campaign-lives check-helpers check-mariadb bench bench-peers bench-schedule bench-views bench-api bench-pages bench-large bench-what-if bench-attempts bench-burn-pair bench-clean bench-commits bench-edition bench-slots bench-counters bench-http bench-events bench-kinds bench-kafka-outbox bench-kafka-listen bench-kafka-queue bench-neutral bench-saturation bench-start docs clean help
 
@@ -120,6 +120,9 @@ check-api: ## requests that a generator makes of the API's description, for minu
 
 check-cassert: ## the tests on a PostgreSQL with assertions, which it builds of Debian's source
 	@scripts/check-cassert $(TESTS)
+
+check-memcheck: ## tests on a PostgreSQL under valgrind's memcheck, which it builds of Debian's source
+	@scripts/check-cassert --memcheck $(TESTS)
 
 models: ## all questions to the models of test/models, with the long ones
 	@scripts/setup check
