@@ -9,6 +9,8 @@
 . "$(dirname "$0")/lib.bash"
 
 banned='PG_FUNCTION_INFO_V1|system|popen|strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|strtok|tmpnam|mktemp'
+# A hostile server may write past the end of what these functions of libpq are given.
+banned+='|PQfn|lo_[a-z0-9]+'
 builders='(v?snprintf|psprintf|appendStringInfo|appendPQExpBuffer|printfPQExpBuffer)'
 statement='"\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|CALL|CREATE|ALTER|DROP|LISTEN|NOTIFY|SET|COPY|WITH|DO|GRANT|PREPARE|EXECUTE)\b'
 

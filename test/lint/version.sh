@@ -2,6 +2,7 @@
 #
 # The version stands in twtasks.control, and nowhere else; the changelog knows
 # it or what comes after it.  Packages of helpers have it too, some as three numbers.
+# SECURITY.md says which versions are supported, and where to report.
 
 . "$(dirname "$0")/lib.bash"
 
@@ -34,6 +35,9 @@ helpers()
 	helpers
 	[ "$(sed -n '1s/^twtasks (\([^)]*\)).*/\1/p' debian/changelog)" = "$version" ] ||
 		echo "debian/changelog:1: does not begin with the version of twtasks.control"
+	for heading in 'Reporting a vulnerability' 'Supported versions'; do
+		grep -qx "## $heading" SECURITY.md || echo "SECURITY.md:1: no section \"$heading\""
+	done
 	make -s -f extension.mk checkver 2>&1 | sed -n 's/^\([a-zA-Z.]*\): /\1:1: /p'
 	if [ -x sidecar/twtasksd ] && ! sidecar/twtasksd --version | grep -qw "$pattern"; then
 		echo "sidecar/main.c:1: --version does not say $version"
