@@ -35,7 +35,7 @@ def pgbench(name: str, statements: list[str], clients: int, seconds: float) -> f
     for line in result.stdout.splitlines():
         if line.startswith("tps = ") and result.returncode == 0 and "failed" not in result.stderr:
             return float(line.split()[2])
-    raise Failure(result.stderr.strip()[-600:])
+    raise Failure(result.stderr.strip()[-600:] or f"no transaction in {seconds:g} s")
 
 
 def commits(run: Run, round_number: int) -> None:
