@@ -14,7 +14,7 @@ BULK_TODAY = 95_500.0
 """Tasks a second before the lean insert, on the machine of docs/benchmarks.md."""
 
 GRAPHILE = "graphile-worker"
-IN_PYTHON = ["procrastinate", "pgqueuer"]
+IN_PYTHON = ["procrastinate", "pgqueuer", "oban", "absurd", "pgmq", "dbos"]
 
 
 class Found:
