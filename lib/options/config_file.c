@@ -60,8 +60,12 @@ config_file_read(const ConfigFile *file, int argc, char **argv, Arguments *argum
 	config = options_read(file->section, file->kinds, arguments->config_path, &error);
 	if (config == NULL)
 	{
+		/*
+		 * systemd does not start a program again whose configuration is
+		 * wrong.
+		 */
+		*status = errno == EAGAIN ? EXIT_NO_RESOURCES : EXIT_BAD_CONFIG;
 		log_line(TWT_LOG_FATAL, "config", "%s", error);
-		*status = EXIT_BAD_CONFIG;
 		return NULL;
 	}
 	if (arguments->mode == PROGRAM_RUN)

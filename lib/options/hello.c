@@ -143,16 +143,17 @@ start(const char *path, const char *use, const int files[2])
 
 /*
  * Looks until the program has ended, or kills it at the deadline.  False: it was
- * killed.  The reaper of orphans may have reaped it before.  A pidfd to wait for
- * would be refused while descriptors are short.
+ * killed.  The reaper of orphans may have reaped it before: its status is 0 then.
+ * A pidfd to wait for would be refused while descriptors are short.
  */
 static bool
-wait_for_end(pid_t pid)
+wait_for_end(pid_t pid, int *status)
 {
 	int64		end_us = loop_now_us(NULL) + CHECK_US;
 	pid_t		ended;
 
-	while ((ended = waitpid(pid, NULL, WNOHANG)) == 0 && loop_now_us(NULL) < end_us)
+	*status = 0;
+	while ((ended = waitpid(pid, status, WNOHANG)) == 0 && loop_now_us(NULL) < end_us)
 		(void) poll(NULL, 0, LOOK_MS);
 	if (ended != 0)
 		return true;
@@ -183,16 +184,21 @@ hello_check(const char *path, const char *use, const char *hellos, char **reason
 	int			files[2] = {bare_input(hellos), memfd_create("answers", MFD_CLOEXEC)};
 	char	   *answers = NULL;
 	pid_t		pid = files[0] < 0 || files[1] < 0 ? -1 : start(path, use, files);
+	bool		is_misplaced = pid < 0 && (errno == ENOENT || errno == EACCES);
+	int			status;
 
 	if (pid < 0)
 		*reason = psprintf("could not execute \"%s\": %m", path);
-	else if (wait_for_end(pid))
-		answers = take_answers(files[1]);
-	else
+	else if (!wait_for_end(pid, &status))
 		*reason = psprintf("\"%s --check\" did not end within %d seconds", path,
 						   (int) (CHECK_US / SECONDS_TO_US(1)));
+	else if (WIFSIGNALED(status))
+		*reason = psprintf("\"%s --check\" was ended by signal %d", path, WTERMSIG(status));
+	else
+		answers = take_answers(files[1]);
 	for (int i = 0; i < 2; i++)
 		if (files[i] >= 0)
 			close(files[i]);
+	errno = is_misplaced ? ENOENT : EAGAIN;
 	return answers;
 }

@@ -37,7 +37,8 @@ extern void hello_add(char **hello, const char *name, int value);
  * that is not NULL.  Gives it hellos, one per line, and blocks until it has
  * ended, for at most 20 seconds; so the loop never calls this.  Returns its
  * answers, one line each, palloc'd.  Returns NULL, with a palloc'd reason, if
- * the program could not be run or did not end.
+ * the program could not be run, did not end or was killed; errno is EAGAIN if
+ * another try may succeed.
  */
 extern char *hello_check(const char *path, const char *use, const char *hellos,
 						 char **reason) MUSTCHECK;

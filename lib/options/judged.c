@@ -69,8 +69,12 @@ ask(const Judged *list, int n, const char *program, const Place *place)
 		if (is_judged_by(&list[i], program))
 			appendStringInfo(&hellos, "%s\n", list[i].hello);
 	answers = hello_check(program, list[0].use, hellos.data, &reason);
-	is_fine = answers != NULL ? check_answers(list, n, program, answers, place) :
-		options_fail(place, list[0].owner, "%s", reason);
+	if (answers != NULL)
+		is_fine = check_answers(list, n, program, answers, place);
+	else if (errno == EAGAIN)
+		is_fine = options_fail_for_now(place, list[0].owner, reason);
+	else
+		is_fine = options_fail(place, list[0].owner, "%s", reason);
 	pfree(hellos.data);
 	pfree(answers);
 	pfree(reason);

@@ -88,6 +88,9 @@ extern bool options_given(const Place *place, const char *name);
 extern bool options_fail(const Place *place, const char *option,
 						 const char *fmt,...) pg_attribute_printf(3, 4);
 
+/* The same for a fault that is not the file's and may pass, as options_read() says. */
+extern bool options_fail_for_now(const Place *place, const char *option, const char *what);
+
 /* Lets settle warn of an option without effect; only the first warning counts. */
 extern void options_note(const Place *place, const char *option, const char *what);
 

@@ -355,12 +355,15 @@ options_read(const Section *section, const Section *const *kinds,
 			 const char *path, char **error)
 {
 	Source	   *source = source_read(path, error);
-	Reader		reader = {source, kinds, error};
+	Reader		reader = {source, kinds, error, false};
 	Place		whole = {.reader = &reader};
 	void	   *target;
 
 	if (source == NULL)
+	{
+		errno = ENOENT;
 		return NULL;
+	}
 	*error = NULL;
 	whole.node = source_root(source);
 	target = palloc0(section->size);
@@ -370,6 +373,7 @@ options_read(const Section *section, const Section *const *kinds,
 		target = NULL;
 	}
 	source_free(source);
+	errno = reader.may_pass ? EAGAIN : EINVAL;
 	return target;
 }
 

@@ -43,8 +43,9 @@
  * Reads the file into a struct that options_free() frees.  kinds ends in NULL
  * and lists the kinds for the section that has a row OPTION_KIND; NULL if no
  * section has one.  Returns NULL on failure, with a palloc'd message in *error
- * that names file, line, column and option.  On success *error is NULL, or such
- * a message about the first value that has no effect.
+ * that names file, line, column and option; errno is EAGAIN then if the file is
+ * not at fault and another try may succeed.  On success *error is NULL, or a
+ * message about the first value that has no effect.
  */
 extern void *options_read(const Section *section, const Section *const *kinds,
 						  const char *path, char **error) MUSTCHECK;

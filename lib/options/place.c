@@ -120,6 +120,13 @@ options_fail(const Place *place, const char *option, const char *fmt,...)
 	return fail_inside(place, option, what);
 }
 
+bool
+options_fail_for_now(const Place *place, const char *option, const char *what)
+{
+	place->reader->may_pass = true;
+	return fail_inside(place, option, what);
+}
+
 void
 options_note(const Place *place, const char *option, const char *what)
 {

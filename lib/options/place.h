@@ -20,6 +20,8 @@ typedef struct Reader
 	Source	   *source;
 	const Section *const *kinds;
 	char	  **error;			/* reading ends with the first error */
+	bool		may_pass;		/* the file is not at fault: another try may
+								 * succeed */
 } Reader;
 
 struct Place
