@@ -132,12 +132,14 @@ sub start_server
 }
 
 # A statement that may fail: another session may be in its way, or no server there.  A session
-# that ends after SET must not be followed by one without the limit, which could wait for ever.
+# that ends after SET must not be followed by one without the limits, which could wait for ever.
+# REINDEX CONCURRENTLY may spend the limit of the statement on a commit that waits for a standby,
+# and go on: then that of its locks ends its wait for a transaction that stays prepared.
 sub change
 {
 	my ($self, $statement) = @_;
 
-	$self->{node}->value_or_undef("SET statement_timeout = 3000; $statement; RESET statement_timeout");
+	$self->{node}->value_or_undef("SET statement_timeout = 3000; SET lock_timeout = 3000; $statement; RESET statement_timeout; RESET lock_timeout");
 	return 1;
 }
 
