@@ -33,6 +33,7 @@ typedef enum Habit
 	HABIT_SCHEDULES,
 	HABIT_RATES,
 	HABIT_LOCKS,
+	HABIT_KAFKA,
 	HABIT_COUNT
 } Habit;
 

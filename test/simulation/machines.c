@@ -14,6 +14,7 @@
 #include "acts.h"
 #include "door.h"
 #include "faults.h"
+#include "kafka.h"
 #include "machines.h"
 #include "world.h"
 
@@ -23,6 +24,10 @@
 /* Numbers of chance that no act has. */
 #define START_CHANCE ACTS_MOST
 #define DOOR_CHANCE (-1)		/* and below */
+#define KAFKA_CHANCE (-1000000) /* and below */
+
+/* With rare sweeps a task whose trigger is lost shows as one that nobody works on. */
+#define RARE_SWEEP_S 100
 
 typedef enum ShapeKind
 {
@@ -54,11 +59,14 @@ typedef struct Machine
 	int			look_ahead;
 	const char *queue;
 	bool		has_door;
+	bool		has_kafka;
 } Machine;
 
 static Machine machines[MACHINES];
 static bool is_ring;
 static bool are_doors;
+static bool is_kafka;
+static bool are_sweeps_rare;
 static int64 lease_s;
 static bool are_complete;
 static bool stay_down;
@@ -115,6 +123,12 @@ write_handler(const Machine *machine, int type)
 		fprintf(machine->file, "    concurrency: %d\n", (int) world_between(1, 5));
 }
 
+static int
+sweep_s(int usual)
+{
+	return are_sweeps_rare ? RARE_SWEEP_S : usual;
+}
+
 static void
 write_file(const Machine *machine)
 {
@@ -122,12 +136,14 @@ write_file(const Machine *machine)
 
 	rewind(file);
 	fprintf(file, "postgres: \"dbname=simulated\"\nnode: node%d\nbuckets: [default, other]\nqueue: %s\n",
-			(int) (machine - machines), machine->queue);
+			(int) (machine - machines), machine->has_kafka ? "kafka" : machine->queue);
+	if (machine->has_kafka)
+		fprintf(file, KAFKA_SECTION);
 	if (machine->has_door)
 		fprintf(file, "door_directory: " DOOR_DIRECTORY "\n");
 	fprintf(file, "concurrency: %d\nlook_ahead: %d\ndrain: %ds\nlease: %ds\nsweep: %ds\nhandlers:\n",
 			(int) world_between(0, 6), machine->look_ahead, (int) world_between(2, 10), (int) lease_s,
-			(int) world_between(1, 6));
+			sweep_s((int) world_between(1, 6)));
 	for (int type = 0; type < MODEL_TYPES; type++)
 		write_handler(machine, type);
 	if (fflush(file) != 0 || ftruncate(fileno(file), ftell(file)) != 0)
@@ -156,6 +172,11 @@ machines_begin(bool with_ring, int64 with_lease_s)
 	world_enter(DOOR_CHANCE);
 	are_doors = is_ring && world_happens(400);
 	world_leave();
+	world_enter(KAFKA_CHANCE);
+	is_kafka = is_ring && world_happens(300);
+	are_sweeps_rare = is_kafka && world_happens(500);
+	world_leave();
+	kafka_begin();
 	for (int i = 0; i < MACHINES; i++)
 		open_file(&machines[i]);
 }
@@ -177,6 +198,9 @@ start(void *arg)
 
 	world_enter(DOOR_CHANCE - 1 - number);
 	machine->has_door = are_doors && world_happens(600);
+	world_leave();
+	world_enter(KAFKA_CHANCE - 1 - number);
+	machine->has_kafka = is_kafka && world_happens(800);
 	world_leave();
 	world_enter(START_CHANCE + number);
 	choose_shapes(machine);
@@ -233,6 +257,12 @@ bool
 machines_keeps_order(int machine, int type)
 {
 	return machines[machine].look_ahead == LOOK_FAR && machines[machine].shapes[type].kind != SHAPE_SQL;
+}
+
+bool
+machines_sweep_rarely(void)
+{
+	return are_sweeps_rare;
 }
 
 /* Something that a reload must refuse. */

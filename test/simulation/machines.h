@@ -40,6 +40,9 @@ extern void machines_stop(void);
  */
 extern bool machines_keeps_order(int machine, int type);
 
+/* Their sweeps find a lost trigger late. */
+extern bool machines_sweep_rarely(void);
+
 /* Writes the file of the process anew, and lets it be read. */
 extern void machines_reload(Process *process);
 
