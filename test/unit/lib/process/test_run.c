@@ -98,8 +98,8 @@ be_handler(const char *word, const char *path)
 
 /* ---- in place of the C library's fcntl() ---- */
 
-static int	flags_until_failure;	/* which call that sets flags fails; 0:
-									 * none */
+/* The number of the call that fails, among those that set flags; 0: none. */
+static int	flags_until_failure;
 
 int
 fcntl(int fd, int command,...)
