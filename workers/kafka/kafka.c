@@ -41,6 +41,7 @@ struct Kafka
 	LoopTimer  *timer;
 	KafkaEventFn fn;
 	void	   *arg;
+	bool		lacks_thread;
 	bool		is_closing;
 	LoopFn		on_closed;		/* NULL: not closing, or closed */
 	void	   *closed_arg;
@@ -58,9 +59,18 @@ drop(Kafka *kafka, rd_kafka_event_t * event)
 		pfree(reason);
 }
 
+/* Without the thread of a broker the client never asks that broker again. */
+static bool
+says_thread_is_missing(rd_kafka_event_t * event)
+{
+	return rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR &&
+		rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
+}
+
 static void
 pass_on(Kafka *kafka, rd_kafka_event_t * event)
 {
+	kafka->lacks_thread |= says_thread_is_missing(event);
 	if (kafka->is_closing)
 		drop(kafka, event);
 	else if (kafka->fn != NULL)
@@ -218,7 +228,8 @@ kafka_handle(Kafka *kafka)
 bool
 kafka_has_failed(Kafka *kafka)
 {
-	return rd_kafka_fatal_error(kafka->handle, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR;
+	return kafka->lacks_thread ||
+		rd_kafka_fatal_error(kafka->handle, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 /* ---- rebalances ---- */

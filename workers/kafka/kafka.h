@@ -49,7 +49,10 @@ extern void kafka_on_event(Kafka *kafka, KafkaEventFn fn, void *arg);
 /* Returns the handle, for calls of librdkafka that do not block. */
 extern rd_kafka_t * kafka_handle(Kafka *kafka);
 
-/* Whether the client had a fatal error, whose event may have any code. */
+/*
+ * Whether the client had a fatal error, whose event may have any code, or lacks a
+ * thread.  It has to be replaced.
+ */
 extern bool kafka_has_failed(Kafka *kafka);
 
 /*

@@ -104,17 +104,18 @@ set_trouble(Sends *sends, char *trouble)
 }
 
 /*
- * A client with a fatal error sends nothing more.  It is replaced when the purge
- * has answered all of its messages.
+ * A client with a fatal error, or without a thread, sends nothing more.  It is
+ * replaced when the purge has answered all of its messages.
  */
 static void
-on_fatal(Sends *sends)
+on_failed(Sends *sends, const char *text)
 {
 	char		reason[512];
 
 	if (sends->trouble != NULL)
 		return;
-	(void) rd_kafka_fatal_error(kafka_handle(sends->client), reason, sizeof(reason));
+	if (rd_kafka_fatal_error(kafka_handle(sends->client), reason, sizeof(reason)) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		strlcpy(reason, text, sizeof(reason));
 	set_trouble(sends, psprintf("the Kafka client failed: %s", reason));
 	fprintf(stderr, "%s\n", sends->trouble);
 	rd_kafka_purge(kafka_handle(sends->client),
@@ -135,7 +136,7 @@ send_rest(Send *send)
 			return false;
 		if (error == RD_KAFKA_RESP_ERR__FATAL)
 		{
-			on_fatal(send->sends);
+			on_failed(send->sends, "");
 			return false;
 		}
 		send->error = error;
@@ -273,8 +274,8 @@ on_error(Sends *sends, rd_kafka_event_t * event)
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
 	bool		is_refusal = error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR__SSL;
 
-	if (rd_kafka_event_error_is_fatal(event))
-		on_fatal(sends);
+	if (kafka_has_failed(sends->client))
+		on_failed(sends, rd_kafka_event_error_string(event));
 	if (is_refusal)
 	{
 		pfree(sends->refusal);

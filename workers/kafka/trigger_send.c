@@ -22,6 +22,8 @@ struct TriggerSend
 	int			nbuckets;
 	LoopTimer  *pause;			/* runs while none is sent */
 	bool		is_failing;		/* and that is logged */
+	LoopFn		broken;
+	void	   *arg;			/* the argument of broken() */
 };
 
 static void
@@ -60,23 +62,32 @@ give_back(TriggerSend *sender, const rd_kafka_message_t * message)
 		trigger_line_add(sender->out, "back", (int) (intptr_t) message->_private, &trigger);
 }
 
-/*
- * No error is fatal to a producer that is neither idempotent nor transactional,
- * and the settings can make it neither.
- */
 static void
-on_event(void *arg, rd_kafka_event_t * event)
+on_deliveries(TriggerSend *sender, rd_kafka_event_t * event)
 {
-	TriggerSend *sender = arg;
 	const		rd_kafka_message_t *message;
 
-	if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR)
-		return;
 	while ((message = rd_kafka_event_message_next(event)) != NULL)
 		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			note_success(sender);
 		else
 			give_back(sender, message);
+}
+
+/* The reader's client tells of brokers that are away. */
+static void
+on_event(void *arg, rd_kafka_event_t * event)
+{
+	TriggerSend *sender = arg;
+
+	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR)
+		on_deliveries(sender, event);
+	else if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR && kafka_has_failed(sender->producer))
+	{
+		log_line(TWT_LOG_WARN, "kafka", "the client that sends triggers failed, another one follows: %s",
+				 rd_kafka_event_error_string(event));
+		sender->broken(sender->arg);
+	}
 }
 
 /* False: the client's queue is full, or it knows that the topic is missing. */
@@ -118,12 +129,14 @@ open_topics(TriggerSend *sender, const TriggerSettings *settings)
 }
 
 TriggerSend *
-trigger_send_open(Loop *loop, const TriggerSettings *settings, StringInfo out)
+trigger_send_open(Loop *loop, const TriggerSettings *settings, StringInfo out, LoopFn broken, void *arg)
 {
 	TriggerSend *sender = palloc0(sizeof(TriggerSend));
 	char	   *reason;
 
 	sender->out = out;
+	sender->broken = broken;
+	sender->arg = arg;
 	sender->producer = kafka_producer_new(loop, rd_kafka_conf_dup(settings->producer), &reason);
 	if (sender->producer == NULL)
 	{

@@ -20,9 +20,12 @@
 
 typedef struct TriggerSend TriggerSend;
 
-/* out gets lines for the sidecar.  NULL, after a line of the log: no client can be made. */
+/*
+ * out gets lines for the sidecar.  broken is called, after a line of the log, when
+ * another client is needed.  NULL, after such a line: no client can be made.
+ */
 extern TriggerSend *trigger_send_open(Loop *loop, const TriggerSettings *settings,
-									  StringInfo out) MUSTCHECK;
+									  StringInfo out, LoopFn broken, void *arg) MUSTCHECK;
 
 extern void trigger_send(TriggerSend *sender, int bucket, const Trigger *trigger);
 

@@ -76,7 +76,7 @@ begin(HelperMain *frame, void *settings)
 	triggers->frame = frame;
 	triggers->look = loop_timer_new(parts.loop, on_look, triggers);
 	loop_timer_start(triggers->look, LOOK_US);
-	triggers->sender = trigger_send_open(parts.loop, read, parts.out);
+	triggers->sender = trigger_send_open(parts.loop, read, parts.out, on_broken, triggers);
 	if (triggers->sender != NULL)
 		triggers->reader = trigger_read_open(&parts);
 	else

@@ -10,8 +10,10 @@
  */
 #include "base/port.h"
 
+#include <dlfcn.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <threads.h>
 
 #include "base/chance.h"
 #include "execute_fixture.h"
@@ -53,6 +55,26 @@ chance_delay(int64 us)
 {
 	delays[ndelays++] = us;
 	return ndelays < NDELAYS ? 1000 : SECONDS_TO_US(3600);
+}
+
+/* A client begins threads for itself, for its own work with brokers, and for each broker. */
+#define THREAD_OF_BROKER 3
+
+static int	threads_until_failure;	/* 0: none fails */
+static int	nthreads;
+
+/* Takes the place of the one in the C library. */
+int
+thrd_create(thrd_t * thread, thrd_start_t start, void *arg)
+{
+	static int	(*real) (thrd_t * thread, thrd_start_t start, void *arg);
+
+	nthreads++;
+	if (threads_until_failure > 0 && --threads_until_failure == 0)
+		return thrd_error;
+	if (real == NULL)
+		*(void **) &real = dlsym(RTLD_NEXT, "thrd_create");
+	return real(thread, start, arg);
 }
 
 static KafkaSettings *
@@ -457,6 +479,28 @@ test_fatal_again(void **state)
 	expect_reply("\"result\":\"done\"");
 }
 
+static bool
+has_another_client(void *arg)
+{
+	return nthreads >= 2 * THREAD_OF_BROKER;
+}
+
+/* Such a client knows of no broker, and would never look for one. */
+static void
+test_no_thread(void **state)
+{
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+	threads_until_failure = THREAD_OF_BROKER;
+	nthreads = ndelays = 0;
+	set();
+	start(LATER);
+	expect_reply("\"result\":\"retry\",\"message\":\"could not send to topic \\\"out\\\": the Kafka client failed: Unable to create broker thread");
+	run_until(has_another_client, NULL);
+	start(LATER);
+	expect_reply("\"result\":\"done\"");
+}
+
 /* After the lease of the node the task may run elsewhere. */
 static void
 test_late(void **state)
@@ -594,6 +638,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_fatal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fatal_and_reload, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fatal_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_thread, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reload, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
