@@ -45,6 +45,7 @@
 #include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,9 +57,9 @@ extern void *MHD_create_response_from_buffer_with_free_callback_cls(size_t size,
 #define CALLS(X) \
 	X(MHD_create_response_from_buffer_with_free_callback_cls) X(accept4) X(access) X(bind) X(calloc) X(chmod) X(clone) X(close) X(connect) X(dup2) X(epoll_create1) \
 	X(epoll_ctl) X(epoll_wait) X(eventfd) X(execve) X(fcntl) X(fopen) X(fork) X(fstat) X(getaddrinfo) X(getpeername) \
-	X(getrandom) X(getsockname) X(getsockopt) X(kill) X(listen) X(lseek) X(malloc) X(memfd_create) X(open) X(pipe2) \
-	X(poll) X(prctl) X(pthread_create) X(read) X(readlink) X(realloc) X(recv) X(send) X(sendto) X(setrlimit) X(setsid) \
-	X(setsockopt) X(shutdown) X(signalfd) X(socket) X(stat) X(syscall) X(timerfd_create) X(timerfd_settime) X(unlink) X(vfork) \
+	X(getrandom) X(getsockname) X(getsockopt) X(kill) X(listen) X(lseek) X(malloc) X(memfd_create) X(open) X(pipe) X(pipe2) \
+	X(poll) X(prctl) X(pthread_create) X(read) X(readlink) X(realloc) X(recv) X(recvmsg) X(send) X(sendmsg) X(sendto) X(setrlimit) X(setsid) \
+	X(setsockopt) X(shutdown) X(signalfd) X(socket) X(stat) X(syscall) X(thrd_create) X(timerfd_create) X(timerfd_settime) X(unlink) X(vfork) \
 	X(waitid) X(waitpid) X(write)
 
 enum
@@ -266,6 +267,7 @@ CALL_2(int, kill, pid_t, int)
 CALL_2(int, listen, int, int)
 CALL_3(off_t, lseek, int, off_t, int)
 CALL_2(int, memfd_create, const char *, unsigned)
+CALL_1(int, pipe, int *)
 CALL_2(int, pipe2, int *, int)
 CALL_3(int, poll, struct pollfd *, nfds_t, int)
 CALL_3(ssize_t, read, int, void *, size_t)
@@ -341,6 +343,18 @@ send(int fd, const void *bytes, size_t len, int flags)
 	return fails_with_socket(CALL_send, fd) ? -1 : REAL(send)(fd, bytes, len, flags);
 }
 
+ssize_t
+recvmsg(int fd, struct msghdr *message, int flags)
+{
+	return fails_with_socket(CALL_recvmsg, fd) ? -1 : REAL(recvmsg)(fd, message, flags);
+}
+
+ssize_t
+sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	return fails_with_socket(CALL_sendmsg, fd) ? -1 : REAL(sendmsg)(fd, message, flags);
+}
+
 /* The descriptor is gone also where close() fails. */
 int
 close(int fd)
@@ -359,6 +373,12 @@ int
 pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start) (void *), void *arg)
 {
 	return fails(CALL_pthread_create) ? error_number : REAL(pthread_create)(thread, attributes, start, arg);
+}
+
+int
+thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
+{
+	return fails(CALL_thrd_create) ? thrd_error : REAL(thrd_create)(thread, start, arg);
 }
 
 /* NTH_ERROR is for errno: the function itself says EAI_SYSTEM. */

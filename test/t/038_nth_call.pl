@@ -41,9 +41,16 @@ my @storms = TwTasks::NthCall::storms(
 # Calls whose failure may end the program, which starts again.
 my %ends = (
 	%TwTasks::NthCall::ENDS,
-	read => 'the configuration cannot be read at the start',
 	setrlimit => 'a secret may come into a core file',
 	prctl => 'orphans would be left to others');
+
+# Calls that may end it only before it has joined the other nodes.
+my %start_ends = (
+	epoll_ctl => 'there is no loop without its timer and signals',
+	fopen => 'the configuration cannot be read',
+	fstat => 'the configuration cannot be read',
+	open => 'the configuration cannot be read',
+	read => 'the configuration cannot be read');
 
 TwTasks::Seed::sow();
 my $node = TwTasks::Cluster->create('main', conf => { max_connections => 400, 'twtasks.queues' => 2 * AT_ONCE });
@@ -131,6 +138,8 @@ TwTasks::NthCall::cases_ok(
 	is_at_rest => \&has_worker_alone,
 	cases => [ @usual, @storms ],
 	ends => \%ends,
+	starts => \%start_ends,
+	begun => qr/ node: started as incarnation /,
 	leak => (TwTasks::NthCall::cases([ pipe2 => 8, EMFILE ]))[0],
 	prefix => 'n',
 	at_once => AT_ONCE);

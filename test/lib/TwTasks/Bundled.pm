@@ -83,7 +83,7 @@ sub said
 {
 	my ($self) = @_;
 
-	while (1)
+	while ($self->{from})
 	{
 		my $n = sysread $self->{from}, $self->{unread}, 65536, length $self->{unread};
 
@@ -94,13 +94,17 @@ sub said
 	return @{ $self->{lines} };
 }
 
-# Ends its input; returns its wait status.
+# Ends its input; returns its wait status.  Its lines stay.
 sub stop
 {
 	my ($self) = @_;
 
 	close delete $self->{to} if $self->{to};
-	return $self->wait_for_exit;
+	my $status = $self->wait_for_exit;
+
+	$self->said;
+	close delete $self->{from} if $self->{from};
+	return $status;
 }
 
 1;

@@ -33,6 +33,7 @@ our %ENDS = (
 
 # Calls whose failure may also end a helper beside a sidecar.
 our %HELPER_ENDS = (
+	epoll_ctl => 'it would not hear its sidecar',
 	fcntl => 'its pipes would block',
 	fopen => 'a file of the settings cannot be read',
 	open => 'a file of the settings cannot be read',
@@ -73,6 +74,7 @@ my @calls = (
 	[ malloc => ENOMEM ],
 	[ memfd_create => EMFILE, ENOMEM ],
 	[ open => EMFILE, ENFILE, EINTR, EIO ],
+	[ pipe => EMFILE, ENFILE ],
 	[ pipe2 => EMFILE, ENFILE ],
 	[ poll => EINTR, ENOMEM ],
 	[ prctl => EINVAL ],
@@ -81,7 +83,9 @@ my @calls = (
 	[ readlink => EIO, ENOMEM ],
 	[ realloc => ENOMEM ],
 	[ recv => ECONNRESET, EINTR, ENOMEM, EAGAIN ],
+	[ recvmsg => ECONNRESET, EINTR, ENOMEM, EAGAIN ],
 	[ send => ECONNRESET, EPIPE, EINTR ],
+	[ sendmsg => ECONNRESET, EPIPE, EINTR, EAGAIN ],
 	[ sendto => ENOBUFS, EINTR ],
 	[ setrlimit => EPERM ],
 	[ setsid => EPERM ],
@@ -91,6 +95,7 @@ my @calls = (
 	[ socket => EMFILE, ENFILE, ENOBUFS ],
 	[ stat => EIO, ENOMEM ],
 	[ syscall => ENOSYS, EMFILE ],
+	[ thrd_create => EAGAIN ],
 	[ timerfd_create => EMFILE, ENOMEM ],
 	[ 'timerfd_settime' ],
 	[ unlink => EIO ],
@@ -299,19 +304,28 @@ sub words
 	my ($program) = @_;
 	my @said = $program->can('said') ? $program->said : ();
 
-	return join "\n", $program->log(0), map { "refused: $_->{error}" } grep { $_->{error} } @said;
+	return join "\n", $program->log(0), map { "refused: $_->{error}" } grep { ref eq 'HASH' && $_->{error} } @said;
 }
 
-# Returns what is wrong with a program's end by itself, or ''.  A hash names the calls whose
-# failure may end it, with reasons.  Without memory glibc may crash where it looks up a user,
-# and libcrypto where it begins.
+# Whether the failure of its call may end a program, also one that has begun its work.
+sub may_end
+{
+	my ($program, $options) = @_;
+	my @calls = split /,/, $program->{case}{call};
+
+	return 1 if grep { $options->{ends}{$_} } @calls;
+	return $options->{begun} && words($program) !~ /$options->{begun}.*FATAL/s && grep { $options->{starts}{$_} } @calls;
+}
+
+# Returns what is wrong with a program's end by itself, or ''.  Without memory glibc may
+# crash where it looks up a user, and libcrypto where it begins.
 sub fault_of_end
 {
-	my ($program, $status, $ends) = @_;
+	my ($program, $status, $options) = @_;
 
 	return '' if $status == 0;
 	return stack($program->{name}) =~ /getpwuid_r|OPENSSL_init_crypto/ ? '' : 'signal ' . ($status & 127) if $status & 127;
-	return "ended by itself with status $status" if !grep { $ends->{$_} } split /,/, $program->{case}{call};
+	return "ended by itself with status $status" if !may_end($program, $options);
 	return words($program) =~ /FATAL|out of memory|refused: / ? '' : "ended by itself with status $status, and does not say why";
 }
 
@@ -350,7 +364,7 @@ sub faults
 	my ($program, $usual, %options) = @_;
 	my $open = left_open($program, $usual, $options{is_at_rest});
 	my $last = $program->stop;
-	my @faults = map { fault_of_end($program, $_, $options{ends}) || () } $program->{ended} // (), $last;
+	my @faults = map { fault_of_end($program, $_, \%options) || () } $program->{ended} // (), $last;
 
 	push @faults, fault_of_log($program) || ();
 	push @faults, "left open: $open" if $open;
@@ -415,6 +429,7 @@ sub leak_found_ok
 #	is_at_rest => whether a program has ended its work		look => looks at one without faults
 #	cases => those of each run, or a function of the counts; "make nth-call" tries others
 #	ends => calls whose failure may end the program, with reasons
+#	starts => those that may only end it before its log fits begun
 #	leak => a case beside which the library leaves a pipe open
 #	prefix => begins the programs' names		at_once => how many run
 sub cases_ok
