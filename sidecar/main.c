@@ -16,6 +16,7 @@
 #include "common/version.h"
 #include "config/config.h"
 #include "check/config_check.h"
+#include "process/bundled.h"
 #include "process/reaper.h"
 #include "process/supervisor.h"
 #include "execute/runner.h"
@@ -49,7 +50,7 @@ static const char usage[] =
 "             replace worker processes, one after the other\n"
 "\n"
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
-"4 no event loop, or the kernel is too old.\n";
+"4 no event loop, a kernel that is too old, or its own folder is not to be found.\n";
 
 static void
 on_stop(void *arg)
@@ -119,6 +120,7 @@ main(int argc, char **argv)
 	Config	   *config;
 
 	program_begin();
+	bundled_begin();
 	config = config_file_read(&file, argc, argv, &arguments, &status);
 	if (config == NULL)
 		return status;

@@ -19,6 +19,7 @@
 #include "base/sdnotify.h"
 #include "common/version.h"
 #include "options/config_file.h"
+#include "process/bundled.h"
 #include "process/reaper.h"
 #include "process/supervisor.h"
 #include "web/api/api.h"
@@ -77,7 +78,7 @@ static const char usage[] =
 "  HUP        read FILE and the tokens again; if FILE is wrong, go on with the old one\n"
 "\n"
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
-"4 no event loop, or the kernel is too old.\n";
+"4 no event loop, a kernel that is too old, or its own folder is not to be found.\n";
 
 /* Log lines carry the machine's name, to tell several instances apart. */
 static void
@@ -293,6 +294,7 @@ main(int argc, char **argv)
 		return make_token(argv[2], argv[3]);
 	if (argc == 2 && strcmp(argv[1], "--openapi") == 0)
 		return print_openapi();
+	bundled_begin();
 	web.config = config_file_read(&file, argc, argv, &arguments, &status);
 	if (web.config == NULL)
 		return status;

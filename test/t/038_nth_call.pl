@@ -50,7 +50,8 @@ my %start_ends = (
 	fopen => 'the configuration cannot be read',
 	fstat => 'the configuration cannot be read',
 	open => 'the configuration cannot be read',
-	read => 'the configuration cannot be read');
+	read => 'the configuration cannot be read',
+	readlink => 'the programs beside it cannot be found');
 
 TwTasks::Seed::sow();
 my $node = TwTasks::Cluster->create('main', conf => { max_connections => 400, 'twtasks.queues' => 2 * AT_ONCE });

@@ -44,7 +44,8 @@ my %ends = (
 	fstat => 'a file of the configuration cannot be read at the start',
 	listen => 'it cannot listen',
 	open => 'a file of the configuration cannot be read at the start',
-	read => 'a file of the configuration cannot be read at the start');
+	read => 'a file of the configuration cannot be read at the start',
+	readlink => 'the programs beside it cannot be found at the start');
 
 TwTasks::Seed::sow();
 my $node = TwTasks::Cluster->create('main');
