@@ -40,6 +40,7 @@ typedef struct Life
 	int			accepted;
 	bool		taken_over;
 	int64		taken_over_us;
+	bool		is_passed_over; /* by a take-over, for a lock on its row */
 	unsigned	results;		/* a bit for each that the handler has said */
 	bool		is_expected;	/* in time, while the faults were light */
 	int64		incarnation;	/* that grabbed it last */
@@ -126,7 +127,10 @@ add_run(Process *process, const Row *row, const Life *of)
 	process->running_of[row->type]++;
 }
 
-/* Tasks of the type that run under the limit, and belong to their nodes. */
+/*
+ * Tasks of the type that run under the limit, and belong to their nodes.  A slot ends with
+ * the node of its grab, although a lock may keep the task from its take-over.
+ */
 static int
 count_under(int limit)
 {
@@ -139,8 +143,8 @@ count_under(int limit)
 		const Run  *run = dlist_container(Run, node, iter.cur);
 		const Life *of = run->life;
 
-		n += model_limit(limit, run->type, &found) && !of->taken_over && of->grabbed_us >= found.since_us &&
-			of->process == run->process;
+		n += model_limit(limit, run->type, &found) && !of->taken_over && !of->is_passed_over &&
+			of->grabbed_us >= found.since_us && of->process == run->process;
 	}
 	return n;
 }
@@ -409,6 +413,13 @@ judge_take_over(const Row *row)
 	world_tell("task %d v" INT64_FORMAT " is taken over", row->number, row->version);
 	of->taken_over = true;
 	of->taken_over_us = world_now_us();
+}
+
+void
+judge_pass_over(const Row *row)
+{
+	world_tell("a lock keeps task %d v" INT64_FORMAT " from its take-over", row->number, row->version);
+	life(row->number, row->version)->is_passed_over = true;
 }
 
 void

@@ -10,7 +10,8 @@
  *	  set.  A task in the pipe of a worker may start later, until the lease is over;
  *	- no node runs more tasks than its configuration, its handlers and its limits allow;
  *	- no more tasks run in the cluster than a limit of it allows, of those that were
- *	  grabbed under this limit and not taken over;
+ *	  grabbed under this limit and not taken over.  A take-over that passes over a locked
+ *	  row leaves its slot free, since the node has ended;
  *	- no stretch of time has more starts under a rate than a burst and the rate's share of
  *	  that time, while the faults are light;
  *	- the database accepts one outcome for a version, and one that its handler said;
@@ -103,6 +104,9 @@ extern void judge_gone(int64 incarnation);
 
 /* Another one may start the task, while the node that had it may go on. */
 extern void judge_take_over(const Row *row);
+
+/* The node that had the task has ended, and a lock keeps the row from its take-over. */
+extern void judge_pass_over(const Row *row);
 
 /* A crash undoes the grab of the row. */
 extern void judge_undo(const Row *row);

@@ -632,7 +632,11 @@ tasks_recover(const ServerCall *call)
 		if (is_orphan)
 			nodes_find(row->incarnation)->has_orphan = true;
 		if (locks_hold(row))
+		{
+			if (is_orphan)
+				judge_pass_over(row);
 			continue;
+		}
 		if (row->queued && !is_orphan)
 			judge_overdue(row);
 		freed[row->type]++;

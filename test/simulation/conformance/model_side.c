@@ -202,6 +202,11 @@ judge_take_over(const Row *row)
 }
 
 void
+judge_pass_over(const Row *row)
+{
+}
+
+void
 judge_undo(const Row *row)
 {
 }
