@@ -20,7 +20,7 @@ logging.basicConfig(stream=sys.stderr, level=logging.ERROR)
 ALL = ["noop", "slow", "sql", "chain", "idle"]
 # How many messages a reader takes at once. Messages of handlers that wait for the
 # database are read in smaller batches, whose handlers run together.
-QUANTITY = {"noop": CONCURRENCY or 500, "sql": 20, "chain": 20} if SETTING != "default" else {}
+QUANTITY = {"noop": CONCURRENCY or 2000, "sql": 20, "chain": 20} if SETTING != "default" else {}
 POLL = {"poll_interval_ms": 10} if SETTING != "default" else {}
 Handler = Callable[[PGMQueue, dict[str, Any]], Awaitable[None]]
 
