@@ -274,7 +274,9 @@ static const SessionEvents session_events = {on_answer, on_notify, on_end};
 static void
 transmit(Pg *pg, Call *call)
 {
-	ServerCall	copy = {.id = call->id, .statement = call->statement, .params = call->params};
+	ServerCall	copy = {
+		.id = call->id, .statement = call->statement, .params = call->params, .sent_us = world_now_us()
+	};
 
 	dlist_push_tail(&pg->sent, &call->node);
 	if (pg->session == NULL)

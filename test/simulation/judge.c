@@ -35,7 +35,6 @@ typedef struct Life
 	const Process *process;		/* that has started it last */
 	const Process *asker;		/* that has asked for it last */
 	int64		asked_us;		/* for the first time */
-	int64		asked_again_us; /* for the last time */
 	int64		grabbed_us;
 	int			accepted;
 	bool		taken_over;
@@ -201,7 +200,6 @@ judge_ask(const Process *process, const Row *row, int64 version)
 	Life	   *of = life(row->number, version);
 
 	times_ask(process, row);
-	of->asked_again_us = world_now_us();
 	if (of->asker == process)
 		return;
 	of->asker = process;
@@ -375,14 +373,14 @@ judge_accept(const Row *row, const char *result, int64 delay_us)
 }
 
 void
-judge_grab(const Row *row)
+judge_grab(const Row *row, int64 sent_us)
 {
 	Life	   *of = life(row->number, row->version);
 
 	times_grab(row);
 	of->grabbed_us = world_now_us();
 	if (light_us >= 0 && !late_is_excused)
-		rates_grab(row, unconstify(Process *, of->asker), of->asked_again_us, light_us);
+		rates_grab(row, sent_us, light_us);
 	of->incarnation = row->incarnation;
 }
 

@@ -94,7 +94,8 @@ extern void judge_ask(const Process *process, const Row *row, int64 version);
 /* The task will wait for so long. */
 extern void judge_accept(const Row *row, const char *result, int64 delay_us);
 
-extern void judge_grab(const Row *row);
+/* Its node has sent the call then, by the world's clock; 0: a function grabs it. */
+extern void judge_grab(const Row *row, int64 sent_us);
 
 /* The deadline of the row has passed, and its node lives. */
 extern void judge_overdue(const Row *row);

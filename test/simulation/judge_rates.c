@@ -21,12 +21,23 @@
 /* A slow server, and a slow network there and back. */
 #define ANSWER_US SECONDS_TO_US(3)
 
-static Spent cluster[MODEL_TYPES + 1];
+#define LIMITS_MOST (MODEL_TYPES + 1)
+#define INCARNATIONS 501
+
+/* The starts under a rate. */
+typedef struct Spent
+{
+	int64		until_us;
+} Spent;
+
+static Spent cluster[LIMITS_MOST];
+static Spent of_nodes[LIMITS_MOST][INCARNATIONS];
 
 void
 rates_begin(void)
 {
 	memset(cluster, 0, sizeof(cluster));
+	memset(of_nodes, 0, sizeof(of_nodes));
 }
 
 /* One more start at that time.  Returns by how much it exceeds the rate. */
@@ -40,7 +51,7 @@ spend(Spent *spent, const ModelRate *rate, int64 at_us)
 }
 
 void
-rates_grab(const Row *row, Process *asker, int64 asked_us, int64 light_us)
+rates_grab(const Row *row, int64 sent_us, int64 light_us)
 {
 	ModelLimit	found;
 
@@ -51,8 +62,9 @@ rates_grab(const Row *row, Process *asker, int64 asked_us, int64 light_us)
 		/* A few microseconds are lost where the server rounds. */
 		if (found.rate.starts > 0 && spend(&cluster[limit], &found.rate, world_now_us()) > MS_TO_US(1))
 			world_fail("the cluster starts more tasks than its rate of %s allows", found.name);
-		if (found.rate_of_node.starts > 0 && asker != NULL && asked_us > light_us &&
-			spend(&asker->spent[limit], &found.rate_of_node, asked_us) > ANSWER_US)
-			world_fail("%s starts more tasks than its rate of %s allows", asker->name, found.name);
+		/* Several nodes may ask: the task counts for the one that gets it. */
+		if (found.rate_of_node.starts > 0 && sent_us > light_us &&
+			spend(&of_nodes[limit][row->incarnation], &found.rate_of_node, sent_us) > ANSWER_US)
+			world_fail("incarnation " INT64_FORMAT " starts more tasks than its rate of %s allows", row->incarnation, found.name);
 	}
 }

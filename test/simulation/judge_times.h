@@ -37,8 +37,8 @@ extern void times_ask(const Process *process, const Row *row);
 
 extern void rates_begin(void);
 
-/* The grab that the process has asked for then; the faults are light since light_us. */
-extern void rates_grab(const Row *row, Process *asker, int64 asked_us, int64 light_us);
+/* The call of the grab was sent then; the faults are light since light_us. */
+extern void rates_grab(const Row *row, int64 sent_us, int64 light_us);
 
 /* ---- judge_schedules.c ---- */
 

@@ -23,12 +23,6 @@ typedef struct Room
 	int64		lowered_us;		/* by a reload, at this time; below 0: never */
 } Room;
 
-/* The starts under a rate of the node: see rates_grab(). */
-typedef struct Spent
-{
-	int64		until_us;
-} Spent;
-
 typedef struct Process
 {
 	int			machine;
@@ -46,7 +40,6 @@ typedef struct Process
 	Room		room;
 	int			running_of[MODEL_TYPES];
 	Room		room_of[MODEL_TYPES];
-	Spent		spent[MODEL_TYPES + 1]; /* one for each limit */
 	struct Reload *reload;
 } Process;
 

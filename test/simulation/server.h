@@ -48,6 +48,7 @@ typedef struct ServerCall
 	int64		id;				/* the client's */
 	const PgStatement *statement;
 	WireParams	params;
+	int64		sent_us;		/* by the world's clock */
 	bool		has_waited;		/* next_triggers, at the end of its time */
 	bool		waits_in_vain;	/* for a row, until it fails */
 	int64		took_us;

@@ -143,7 +143,7 @@ tasks_grab(const ServerCall *call)
 		world_tell("task %d v" INT64_FORMAT " is grabbed by incarnation " INT64_FORMAT, row->number, row->version,
 				   incarnation);
 		limits_take(row->type);
-		judge_grab(row);
+		judge_grab(row, call->sent_us);
 		put_task(result, n, row, call->statement == &call_grab_bare);
 		result_time(result, n, GRAB_RUNNABLE, row->runnable_us);
 		put_place(result, n++, GRAB_PLACE, row);

@@ -187,7 +187,7 @@ judge_accept(const Row *row, const char *result, int64 delay_us)
 }
 
 void
-judge_grab(const Row *row)
+judge_grab(const Row *row, int64 sent_us)
 {
 }
 
