@@ -97,7 +97,7 @@ struct Duties
 /* but it never waits for more than this many of its periods. */
 #define PERIODS_MAX 6
 
-/* Schedules are due at whole minutes, and so may be many tasks. */
+/* Schedules are due at whole minutes. */
 #define MINUTE_US SECONDS_TO_US(60)
 #define LONGEST_US SECONDS_TO_US(86400)
 #define CLEAN_PAUSE_US MS_TO_US(50)
@@ -433,13 +433,15 @@ duties_on_judged(Duties *duties, LoopFn fn, void *arg)
 void
 duties_due_at(Duties *duties, int64 unix_us)
 {
-	int64		delay_us = Max(0, unix_us - task_clock_us(node_clock(duties->node)));
+	int64		now_us = task_clock_us(node_clock(duties->node));
 
-	arm_with_reason(&duties->each[DUTY_PROMOTE], delay_us);
-	if (delay_us == 0)
+	arm_with_reason(&duties->each[DUTY_PROMOTE], Max(0, unix_us - now_us));
+	if (unix_us <= now_us)
 		arm_with_reason(&duties->each[DUTY_OTHERS], 0);
-	if (unix_us % MINUTE_US == 0)
-		arm_with_reason(&duties->each[DUTY_SCHEDULES], delay_us);
+	/* The queue tells the earliest time alone: a schedule may be next. */
+	if (unix_us % MINUTE_US != 0)
+		unix_us = (Min(Max(unix_us, now_us), now_us + LONGEST_US) / MINUTE_US + 1) * MINUTE_US;
+	arm_with_reason(&duties->each[DUTY_SCHEDULES], Max(0, unix_us - now_us));
 }
 
 void

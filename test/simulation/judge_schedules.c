@@ -18,6 +18,12 @@
 /* Any node looks when the earliest one is due; a leader that has no reason, each 10 s. */
 #define SCHEDULED_US SECONDS_TO_US(5)
 
+/* A schedule of the product is due at whole minutes: see duties_due_at(). */
+#define MINUTE_US SECONDS_TO_US(60)
+
+/* A tick tells of each time. */
+#define TICK_US SECONDS_TO_US(6)
+
 typedef struct Expected
 {
 	bool		is_active;
@@ -36,12 +42,17 @@ judge_schedules_begin(void)
 	memset(expected, 0, sizeof(expected));
 }
 
+/*
+ * The trigger of a start brings a node to look at a whole minute alone.  The first
+ * occurrence of the model at another time is heard of by the next tick.
+ */
 void
 judge_schedule_starts(int schedule, int64 next_us)
 {
 	expected[schedule] = (Expected)
 	{
-		.is_active = true, .next_us = next_us, .last_us = expected[schedule].last_us, .since_us = world_now_us()
+		.is_active = true, .next_us = next_us, .last_us = expected[schedule].last_us,
+			.since_us = world_now_us() + (next_us % MINUTE_US == 0 ? 0 : TICK_US)
 	};
 }
 

@@ -14,6 +14,8 @@
 #include "calls/calls.h"
 #include "metrics/metrics.h"
 
+#define MINUTE_US SECONDS_TO_US(60)
+
 static Pg	control = {.is_up = true};
 
 Pg *
@@ -343,6 +345,37 @@ test_question(void **state)
 	close_duties(duties);
 }
 
+/* A schedule may be due at the first whole minute after the time that the queue tells. */
+static void
+test_hidden_schedule(void **state)
+{
+	Duties	   *duties;
+	int64		now_us;
+	int64		minute_us;
+
+	is_leader = false;
+	duties = open_duties();
+	answer_all(MS_TO_US(5));
+	now_us = task_clock_us(node_clock(NULL));
+	minute_us = (now_us / MINUTE_US + 2) * MINUTE_US;
+	duties_due_at(duties, minute_us - SECONDS_TO_US(2));
+	pass_us(minute_us - now_us - SECONDS_TO_US(1));
+	assert_non_null(call_of("promote", &control));
+	assert_null(call_of("run_schedules", &control));
+	pass_us(SECONDS_TO_US(2));
+	assert_non_null(call_of("run_schedules", &control));
+	answer_all(MS_TO_US(5));
+	duties_due_at(duties, PG_INT64_MAX);
+	pass_us(SECONDS_TO_US(3600));
+	assert_null(call_of("run_schedules", &control));
+	duties_due_at(duties, 1);
+	pass_us(0);
+	assert_null(call_of("run_schedules", &control));
+	assert_in_range(seconds_to("run_schedules", &control), 1, 60);
+	is_leader = true;
+	close_duties(duties);
+}
+
 /* A node that was asked leaves the next call to the leader, unless it is due now. */
 static void
 test_next_call(void **state)
@@ -373,6 +406,7 @@ main(void)
 		cmocka_unit_test(test_cleans_on),
 		cmocka_unit_test(test_vacuums_on),
 		cmocka_unit_test(test_question),
+		cmocka_unit_test(test_hidden_schedule),
 		cmocka_unit_test(test_next_call),
 		cmocka_unit_test(test_lost_answer),
 		cmocka_unit_test(test_blocked_partitions),
