@@ -194,13 +194,21 @@ skip_if_full(void *arg, const char *type, int waiting)
 		(void) names_add(look->skipped, type);
 }
 
+/*
+ * The look may be for lost triggers of a full type, which the table has not heard of.
+ * So full types are marked, and looked for when they have room.
+ */
 static void
 choose_skipped(Look *look)
 {
+	int			nrefused = names_count(look->refused);
+
 	names_clear(look->skipped);
-	for (int i = 0; i < names_count(look->refused); i++)
+	for (int i = 0; i < nrefused; i++)
 		(void) names_add(look->skipped, names_get(look->refused, i));
 	table_types(look->table, skip_if_full, look);
+	for (int i = nrefused; i < names_count(look->skipped); i++)
+		table_spill(look->table, names_get(look->skipped, i));
 }
 
 /*

@@ -19,8 +19,9 @@
  * the time that the last one took.  If that one found tasks, FREE_US of it do not
  * count, nor FREE_TASK_US for each task.  The factor doubles with each barren deep
  * look in a row, which found no new task although there were more rows than it could
- * take.  No rest is longer than a sweep's period, or REST_TIMES the time of its
- * look.  A look for lost triggers does not wait.
+ * take.  An empty table ends that: the looks had found again what it had.  No rest is
+ * longer than a sweep's period, or REST_TIMES the time of its look.  A look for lost
+ * triggers does not wait.
  */
 #define REST_TIMES 4
 #define FREE_US MS_TO_US(20)
@@ -167,9 +168,10 @@ rest_left(const BucketSweep *b, LookStart start)
 	bool		is_fed = start == LOOK_FROM_HEAD && table_waiting(b->look.table) > table_capacity(b->look.table) / 2;
 	int64		free_us = rest->added == 0 || is_fed ? 0 : FREE_US + (int64) rest->added * FREE_TASK_US;
 	int64		busy_us = Max(rest->took_us - free_us, 0);
+	int64		times = table_is_empty(b->look.table) ? REST_TIMES : b->rest_times;
 	int64		most_us = Max(busy_us * REST_TIMES, b->sweep->config->sweep_us);
 
-	return rest->since_us + Min(busy_us * b->rest_times, most_us) - loop_now_us(b->sweep->loop);
+	return rest->since_us + Min(busy_us * times, most_us) - loop_now_us(b->sweep->loop);
 }
 
 /* A look at new tasks waits for REST_TIMES the time of the last look, however barren, or a sweep's period. */

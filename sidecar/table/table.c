@@ -440,6 +440,12 @@ table_waiting(const Table *table)
 	return table->waiting;
 }
 
+bool
+table_is_empty(const Table *table)
+{
+	return map_count(table->known) == 0;
+}
+
 int
 table_share(const Table *table)
 {

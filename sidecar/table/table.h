@@ -147,6 +147,9 @@ extern int	table_capacity(const Table *table);
 extern int	table_waiting(const Table *table);
 extern int	table_room(const Table *table);
 
+/* Whether the table knows no task, not even a popped one. */
+extern bool table_is_empty(const Table *table);
+
 /*
  * The most triggers of one type that the table takes, and the number per type
  * if all types that it has got an equal part.

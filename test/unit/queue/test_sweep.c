@@ -485,6 +485,36 @@ test_barren(void **state)
 	close_backlog(backlog);
 }
 
+/* Once the table has no task, they do not lengthen the rest of a slow look. */
+static void
+test_barren_until_empty(void **state)
+{
+	Backlog    *backlog = open_backlog();
+	TableEntry *held;
+
+	assert_true(looks(backlog->sweep));
+	answer("sweep", rows(0, SHARE));
+	execute(backlog, SHARE - 1);
+	held = table_pop(backlog->tables[0]);
+	for (int rest_ms = 8; rest_ms <= 32; rest_ms *= 2)
+	{
+		assert_int_equal(cursors_of_look(backlog->sweep), 1);
+		pass_us(MS_TO_US(1));
+		answer("sweep", known_rows());
+		pass_us(MS_TO_US(rest_ms));
+	}
+	assert_int_equal(cursors_of_look(backlog->sweep), 1);
+	pass_us(MS_TO_US(100));
+	answer("sweep", known_rows());
+	pass_us(MS_TO_US(400));
+	assert_false(looks(backlog->sweep));
+	slots_free(backlog->limit);
+	table_forget(backlog->tables[0], held);
+	assert_true(looks(backlog->sweep));
+	answer("sweep", NULL);
+	close_backlog(backlog);
+}
+
 /* The last look took 100 ms.  It left A spilled, and no cursor. */
 static Backlog *
 open_fed(void)
@@ -573,6 +603,27 @@ test_full_type(void **state)
 	close_backlog(backlog);
 }
 
+/* A look for lost triggers leaves out a type that triggers have filled: a later one takes it. */
+static void
+test_type_is_full_already(void **state)
+{
+	Backlog    *backlog = open_backlog();
+
+	for (int i = 0; i < SHARE; i++)
+	{
+		Trigger		trigger = {.id = {i}, .priority = 5, .type_len = 1, .type = "A"};
+
+		assert_int_equal(table_push(backlog->tables[0], &trigger, NULL), TABLE_ADDED);
+	}
+	assert_true(looks(backlog->sweep));
+	answer("sweep", NULL);
+	assert_false(looks(backlog->sweep));
+	execute(backlog, SHARE / 2);
+	assert_true(looks(backlog->sweep));
+	answer("sweep", NULL);
+	close_backlog(backlog);
+}
+
 int
 main(void)
 {
@@ -585,10 +636,12 @@ main(void)
 		cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_rests_from_head),
 		cmocka_unit_test(test_barren),
+		cmocka_unit_test(test_barren_until_empty),
 		cmocka_unit_test(test_fed),
 		cmocka_unit_test(test_half_empty),
 		cmocka_unit_test(test_rows_of_type),
 		cmocka_unit_test(test_full_type),
+		cmocka_unit_test(test_type_is_full_already),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
