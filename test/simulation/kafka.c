@@ -236,7 +236,7 @@ take_line(Kafka *kafka, const char *line, int len)
 	Message		message;
 
 	kafka->unheard = 0;
-	if (fails(20))
+	if (fails(60))
 		leave(kafka, 1);
 	else if (strncmp(line, "{\"hello\"", 8) == 0)
 		begin(kafka);

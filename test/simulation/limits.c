@@ -396,10 +396,16 @@ model_change_limit(void)
 void
 model_open_limits(void)
 {
+	bool		is_changed = false; /* news for nothing makes nodes sweep */
+
 	for (int limit = 0; limit < LIMITS; limit++)
 		if (shared[limit].most == 0)
+		{
 			shared[limit].most = 1;
-	server_notify(CHANNEL_CONFIG, "");
+			is_changed = true;
+		}
+	if (is_changed)
+		server_notify(CHANNEL_CONFIG, "");
 }
 
 /* ---- for the judge ---- */

@@ -636,9 +636,16 @@ model_pause_any(void)
 void
 model_resume_types(void)
 {
+	bool		is_changed = false; /* news for nothing makes nodes sweep */
+
+	for (int i = 0; i < MODEL_TYPES; i++)
+		is_changed |= model.pauses_type[i];
+	for (int i = 0; i < MODEL_BUCKETS; i++)
+		is_changed |= model.pauses_bucket[i];
 	memset(model.pauses_type, 0, sizeof(model.pauses_type));
 	memset(model.pauses_bucket, 0, sizeof(model.pauses_bucket));
-	server_notify(CHANNEL_CONFIG, "");
+	if (is_changed)
+		server_notify(CHANNEL_CONFIG, "");
 }
 
 void
