@@ -113,7 +113,10 @@ SELECT plan(((SELECT count(*) FROM callers)::integer + 4 + (SELECT count(*) FROM
 \endif
 
 -- The matrix has a row for each object, and no other: a new one makes this test fail until its row is there.
-SELECT CASE WHEN :'is_sql' THEN skip('the SQL edition lacks some objects and has others', 4) ELSE concat_ws(E'\n',
+-- The SQL edition lacks some objects, and has others.
+\if :is_sql
+\else
+SELECT concat_ws(E'\n',
 	set_eq($$SELECT proname::text FROM pg_proc WHERE pronamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace)$$,
 		'SELECT function FROM callers', 'the matrix has each function'),
 	set_eq($$SELECT relname::text FROM pg_class WHERE relnamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace)
@@ -124,7 +127,8 @@ SELECT CASE WHEN :'is_sql' THEN skip('the SQL edition lacks some objects and has
 		'{added_task,change_result,done_rule,ended_task,imported_task,kafka_message,late_result,limit_scope,listed_task,message,new_task,policy,stuck_rule,takeover_rule,task_answer,task_input,task_payload,task_result,task_status}'::text[],
 		'each type is known'),
 	set_eq($$SELECT classid::regclass::text FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
-		WHERE d.deptype = 'e' AND e.extname = 'twtasks'$$, '{pg_proc,pg_class,pg_type,pg_namespace}'::text[], 'there are no languages, operators, casts or objects of other kinds')) END;
+		WHERE d.deptype = 'e' AND e.extname = 'twtasks'$$, '{pg_proc,pg_class,pg_type,pg_namespace}'::text[], 'there are no languages, operators, casts or objects of other kinds'));
+\endif
 SELECT is_empty($$SELECT typname FROM pg_type WHERE typnamespace IN ('twtasks'::regnamespace, 'twtasks_internal'::regnamespace) AND typacl IS NOT NULL$$,
 	'types have the rights of new types: who sees the schema may name them');
 SELECT is_empty($$SELECT relname, a.grantee::regrole FROM pg_class c, aclexplode(c.relacl) a WHERE relnamespace = 'twtasks'::regnamespace AND relispartition AND a.grantee <> relowner$$,
