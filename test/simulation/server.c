@@ -11,55 +11,14 @@
 #include "calls/calls.h"
 #include "door.h"
 #include "model.h"
+#include "session.h"
 #include "tables.h"
-#include "server.h"
-#include "world.h"
 
 /* How long next_triggers waits: see WAIT_MS of the product. */
 #define WAIT_US SECONDS_TO_US(15)
 
-/* Messages on their way to the client. */
-typedef enum MessageKind
-{
-	MESSAGE_ANSWER,
-	MESSAGE_NOTIFY,
-	MESSAGE_END
-} MessageKind;
-
-typedef struct Message
-{
-	dlist_node	node;
-	MessageKind kind;
-	int64		call;
-	const char *state;
-	PGresult   *result;
-	const char *channel;
-	char	   *payload;
-} Message;
-
-struct Session
-{
-	dlist_node	node;
-	int			pid;
-	char		name[24];		/* the process */
-	const SessionEvents *events;
-	void	   *arg;
-	bool		is_left;		/* by its client */
-	bool		has_ended;
-	int64		silent_us;		/* the network keeps everything until then */
-	dlist_head	calls;			/* have arrived, or are on their way */
-	int64		arrived_us;		/* when the last one arrives */
-	ServerCall *current;
-	bool		waits;			/* current is next_triggers, without triggers */
-	bool		waits_for_row;	/* current */
-	Event	   *work;			/* when the session goes on */
-	dlist_head	messages;
-	Event	   *delivery;
-	bool		listens[CHANNEL_COUNT];
-	int64		incarnation;
-	bool		is_gone_told;
-	bool		wants_sweep;
-};
+/* So often a call looks for its client: see client_connection_check_interval in lib/pg. */
+#define LOOK_US SECONDS_TO_US(5)
 
 static const char *const channel_names[] = {"twtasks", "twtasks_cancel", "twtasks_config", "twtasks_slots"};
 
@@ -79,91 +38,11 @@ static Server server;
 
 static void go_on(Session *session);
 
-/* ---- from the server to the client ---- */
-
-static void
-free_message(Message *message)
-{
-	PQclear(message->result);
-	pfree(message->payload);
-	pfree(message);
-}
-
 static void
 free_call(ServerCall *call)
 {
 	wire_clear(&call->params);
 	pfree(call);
-}
-
-static void
-drop_messages(Session *session)
-{
-	while (!dlist_is_empty(&session->messages))
-		free_message(dlist_container(Message, node, dlist_pop_head_node(&session->messages)));
-	if (session->delivery != NULL)
-		world_cancel(session->delivery);
-	session->delivery = NULL;
-}
-
-/* The session has ended, and its client knows it or is gone. */
-static void
-free_session(Session *session)
-{
-	drop_messages(session);
-	pfree(session);
-}
-
-static void arm_delivery(Session *session, int64 delay_us);
-
-static void
-deliver(void *arg)
-{
-	Session    *session = arg;
-	Message    *message;
-	bool		is_last;
-
-	session->delivery = NULL;
-	if (session->silent_us > world_now_us())
-	{
-		arm_delivery(session, 0);
-		return;
-	}
-	message = dlist_container(Message, node, dlist_pop_head_node(&session->messages));
-	is_last = message->kind == MESSAGE_END;
-	if (message->kind == MESSAGE_ANSWER)
-		session->events->on_answer(session->arg, message->call, message->state, message->result);
-	else if (message->kind == MESSAGE_NOTIFY)
-		session->events->on_notify(session->arg, message->channel, message->payload);
-	else
-		session->events->on_end(session->arg);
-	if (message->kind == MESSAGE_ANSWER)
-		message->result = NULL;
-	free_message(message);
-	if (is_last)
-		free_session(session);
-	else if (!dlist_is_empty(&session->messages))
-		arm_delivery(session, world_between(1, 50));
-}
-
-static void
-arm_delivery(Session *session, int64 delay_us)
-{
-	int64		silent_us = session->silent_us - world_now_us();
-
-	if (session->delivery == NULL)
-		session->delivery = world_after(Max(delay_us, silent_us), deliver, session);
-}
-
-static Message *
-send_message(Session *session, MessageKind kind)
-{
-	Message    *message = palloc0(sizeof(Message));
-
-	message->kind = kind;
-	dlist_push_tail(&session->messages, &message->node);
-	arm_delivery(session, acts_happens(HABIT_SLOW_NETWORK, 20) ? world_between(0, MS_TO_US(300)) : world_between(30, 400));
-	return message;
 }
 
 static void
@@ -180,7 +59,7 @@ answer(Session *session, const char *state, PGresult *result)
 		PQclear(result);
 	else
 	{
-		message = send_message(session, MESSAGE_ANSWER);
+		message = message_send(session, MESSAGE_ANSWER);
 		message->call = call->id;
 		message->state = state;
 		message->result = result;
@@ -201,6 +80,36 @@ end_left(void *arg)
 }
 
 static void execute(void *arg);
+static void look_for_client(void *arg);
+
+/* The current call goes on at due_us. */
+static void
+wait_until_due(Session *session)
+{
+	int64		us = session->due_us - world_now_us();
+
+	session->work = us > LOOK_US ? world_after(LOOK_US, look_for_client, session) : world_after(us, execute, session);
+}
+
+/* A client whose network is silent seems to be there. */
+static void
+look_for_client(void *arg)
+{
+	Session    *session = arg;
+
+	session->work = NULL;
+	if (session->is_left && session->silent_us <= world_now_us())
+		session_end(session);
+	else
+		wait_until_due(session);
+}
+
+static void
+go_on_after(Session *session, int64 us)
+{
+	session->due_us = world_now_us() + us;
+	wait_until_due(session);
+}
 
 /* Whether the call waits for a row, or has failed to get it. */
 static bool
@@ -210,7 +119,7 @@ waits_for_row(Session *session)
 
 	session->waits_for_row = us > 0;
 	if (us > 0)
-		session->work = world_after(us, execute, session);
+		go_on_after(session, us);
 	else if (us < 0)
 		answer(session, "55P03", NULL);
 	return us != 0;
@@ -306,7 +215,7 @@ go_on(Session *session)
 	}
 	session->current = dlist_container(ServerCall, node, dlist_pop_head_node(&session->calls));
 	session->current->took_us = service_us(session->current);
-	session->work = world_after(session->current->took_us, execute, session);
+	go_on_after(session, session->current->took_us);
 }
 
 static void
@@ -420,10 +329,10 @@ void
 session_leave(Session *session)
 {
 	session->is_left = true;
-	drop_messages(session);
+	messages_drop(session);
 	if (session->has_ended)
 	{
-		free_session(session);
+		session_free(session);
 		return;
 	}
 	drop_calls(session);
@@ -516,9 +425,9 @@ session_end(Session *session)
 		server_wake();
 	}
 	if (session->is_left)
-		free_session(session);
+		session_free(session);
 	else
-		(void) send_message(session, MESSAGE_END);
+		(void) message_send(session, MESSAGE_END);
 }
 
 bool
@@ -620,7 +529,7 @@ server_notify(Channel channel, const char *payload)
 
 		if (!session->listens[channel] || session->is_left)
 			continue;
-		message = send_message(session, MESSAGE_NOTIFY);
+		message = message_send(session, MESSAGE_NOTIFY);
 		message->channel = channel_names[channel];
 		message->payload = pstrdup(payload);
 	}

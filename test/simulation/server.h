@@ -5,7 +5,8 @@
  *
  * A session executes its calls one after the other, each as one transaction at one
  * moment: model.h says what it does.  The answers go back over the network, in order.
- * A client may be gone while its session still executes what it had sent.
+ * A client may be gone while its session still executes what it had sent.  A call that
+ * lasts looks for its client now and then, and the session ends without one.
  *
  *-------------------------------------------------------------------------
  */
