@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "acts.h"
+#include "base/lines.h"
 #include "faults.h"
 #include "kafka.h"
 #include "protocol/trigger_line.h"
@@ -45,7 +46,7 @@ struct Kafka
 	bool		is_leaving;		/* it does nothing any more */
 	bool		passes;
 	int			unheard;
-	StringInfoData input;
+	LineReader	input;
 	Event	   *reading;
 	Event	   *look;
 	Event	   *refusal;		/* its end */
@@ -249,39 +250,22 @@ take_line(Kafka *kafka, const char *line, int len)
 }
 
 static void
-take_lines(Kafka *kafka)
-{
-	char	   *line = kafka->input.data;
-	char	   *end;
-
-	while (!kafka->is_leaving && (end = strchr(line, '\n')) != NULL)
-	{
-		*end = '\0';
-		kafka->input.len -= (int) (end + 1 - line);
-		take_line(kafka, line, end - line);
-		line = end + 1;
-	}
-	memmove(kafka->input.data, line, kafka->input.len + 1);
-}
-
-static void
 read_input(void *arg)
 {
-	static char block[65536];
 	Kafka	   *kafka = arg;
-	ssize_t		n;
+	LinesResult result;
+	const char *line;
+	size_t		len;
 
 	kafka->reading = NULL;
 	if (kafka->is_leaving)
 		return;
-	n = read(kafka->in, block, sizeof(block));
-	if (n > 0)
-	{
-		appendBinaryStringInfo(&kafka->input, block, (int) n);
-		take_lines(kafka);
+	result = lines_read(&kafka->input, kafka->in);
+	while (!kafka->is_leaving && (line = lines_next(&kafka->input, &len)) != NULL)
+		take_line(kafka, line, (int) len);
+	if (result == LINES_OK)
 		sim_loop_look(kafka->process->loop);
-	}
-	if (n == 0)
+	if (result == LINES_CLOSED)
 		leave(kafka, 0);
 	kafka_look(kafka);
 }
@@ -327,7 +311,7 @@ kafka_new(Process *process, int in, int out)
 	kafka->in = in;
 	kafka->out = out;
 	kafka->passes = true;
-	initStringInfo(&kafka->input);
+	line_reader_init(&kafka->input);
 	kafka->look = world_after(LOOK_US, on_look, kafka);
 	dlist_push_tail(&group, &kafka->node);
 	return kafka;
@@ -354,6 +338,6 @@ kafka_free(Kafka *kafka)
 	cancel(kafka->look);
 	cancel(kafka->refusal);
 	dlist_delete(&kafka->node);
-	pfree(kafka->input.data);
+	line_reader_clear(&kafka->input);
 	pfree(kafka);
 }
