@@ -25,7 +25,6 @@ my %ends = (%TwTasks::NthCall::ENDS, %TwTasks::NthCall::HELPER_ENDS);
 TwTasks::Seed::sow();
 my $server = TwTasks::HttpServer->start;
 my $directory = PostgreSQL::Test::Utils::tempdir();
-my $number = 0;
 
 sub write_secret
 {
@@ -46,25 +45,14 @@ my %hello = (
 sub prepare
 {
 	my ($name, $env) = @_;
-	my $program = TwTasks::Bundled->prepare('http', $name, hello => \%hello, env => { %$env, http_proxy => 'http://127.0.0.1:1' });
-
-	$program->{ids} = [];
-	return $program;
+	return TwTasks::Bundled->prepare('http', $name, hello => \%hello, env => { %$env, http_proxy => 'http://127.0.0.1:1' });
 }
 
 sub give
 {
 	my ($program) = @_;
 
-	foreach my $n (1 .. TASKS)
-	{
-		my $id = sprintf '00000000-0000-0000-0000-%012x', ++$number;
-
-		push @{ $program->{ids} }, $id;
-		$program->say({ id => $id, version => 1, type => 'T', sub_type => "of $n", tries => 1, max_tries => 20, deadline => '2100-01-01T00:00:00Z',
-			data => { body => 'x' x 100, type => 'text/plain' }, context => { request_id => "r-$n" } });
-	}
-	return;
+	return $program->give_tasks(TASKS, sub { return (sub_type => "of $_[0]", data => { body => 'x' x 100, type => 'text/plain' }) });
 }
 
 sub answers

@@ -26,7 +26,6 @@ my @storms = TwTasks::NthCall::storms([ 'socket,open,pipe2,eventfd' => 1, EMFILE
 
 TwTasks::Seed::sow();
 my $kafka = TwTasks::Kafka->create;
-my $number = 0;
 my %hello = (
 	kafka => 'out',
 	brokers => [ $kafka->brokers ],
@@ -38,25 +37,14 @@ $kafka->create_topic('out', 2);
 sub prepare
 {
 	my ($name, $env) = @_;
-	my $program = TwTasks::Bundled->prepare('kafka', $name, hello => \%hello, env => $env);
-
-	$program->{ids} = [];
-	return $program;
+	return TwTasks::Bundled->prepare('kafka', $name, hello => \%hello, env => $env);
 }
 
 sub give
 {
 	my ($program) = @_;
 
-	foreach my $n (1 .. TASKS)
-	{
-		my $id = sprintf '00000000-0000-0000-0000-%012x', ++$number;
-
-		push @{ $program->{ids} }, $id;
-		$program->say({ id => $id, version => 1, type => 'T', key => "key of $n", tries => 1, max_tries => 20, deadline => '2100-01-01T00:00:00Z',
-			data => { body => 'x' x 100 }, context => { request_id => "r-$n" } });
-	}
-	return;
+	return $program->give_tasks(TASKS, sub { return (key => "key of $_[0]", data => { body => 'x' x 100 }) });
 }
 
 sub answers

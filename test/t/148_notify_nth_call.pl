@@ -66,10 +66,7 @@ my %hello = (
 sub prepare
 {
 	my ($name, $env) = @_;
-	my $program = TwTasks::Bundled->prepare('notify', $name, hello => \%hello, env => $env);
-
-	$program->{ids} = [];
-	return $program;
+	return TwTasks::Bundled->prepare('notify', $name, hello => \%hello, env => $env);
 }
 
 sub message

@@ -14,13 +14,18 @@ use JSON::PP;
 use POSIX ();
 use TwTasks::Wait;
 
+my $number = 0;
+
 # A program such as "http" under a name of the test, not started yet; "hello" has its
 # settings, and "env" goes into its environment.
 sub prepare
 {
 	my ($class, $program, $name, %config) = @_;
 
-	return $class->SUPER::prepare(undef, $name, program => TwTasks::Sidecar::beside($program), %config);
+	my $self = $class->SUPER::prepare(undef, $name, program => TwTasks::Sidecar::beside($program), %config);
+
+	$self->{ids} = [];
+	return $self;
 }
 
 sub config_for
@@ -75,6 +80,23 @@ sub say
 	local $SIG{PIPE} = 'IGNORE';
 
 	syswrite $self->{to}, $line;
+	return;
+}
+
+# Gives it so many tasks, each with an id that no other one has; "of" returns more members of
+# a task, by its number.  "ids" has all ids so far.
+sub give_tasks
+{
+	my ($self, $n, $of) = @_;
+
+	foreach my $i (1 .. $n)
+	{
+		my $id = sprintf '00000000-0000-0000-0000-%012x', ++$number;
+
+		push @{ $self->{ids} }, $id;
+		$self->say({ id => $id, version => 1, type => 'T', tries => 1, max_tries => 20, deadline => '2100-01-01T00:00:00Z',
+			context => { request_id => "r-$i" }, $of->($i) });
+	}
 	return;
 }
 
