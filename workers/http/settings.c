@@ -12,7 +12,7 @@
 #define CONCURRENCY 50
 #define CONNECT_TIMEOUT_US SECONDS_TO_US(10)
 #define MAX_OUTPUT (64 * 1024)
-#define SECRET_MIN 8			/* bytes of a header's value that is hidden */
+#define SECRET_MIN 8			/* bytes of a word of a header that is hidden */
 
 static const char *
 get_text(const HttpSettings *settings, const char *name)
@@ -248,21 +248,32 @@ http_settings_keys(const HttpSettings *settings, const HttpUrl *url)
 }
 
 /*
- * A server may repeat what it was sent where it refuses it, and of "Bearer SECRET" the
- * second word alone.  A short value, such as a version, is not a secret.
+ * A server may repeat a part of what it was sent where it refuses it, such as the second
+ * word of "Bearer SECRET" or the value of a cookie.  A short word, such as a version, is
+ * not a secret.
  */
+static char *
+hide_words(char *text, const char *value)
+{
+	static const char between[] = " ;,=\"";
+
+	while (*(value += strspn(value, between)) != '\0')
+	{
+		size_t		len = strcspn(value, between);
+		char	   *word = pnstrdup(value, len);
+
+		if (len >= SECRET_MIN)
+			text = text_without(text, word);
+		text_forget(word);
+		value += len;
+	}
+	return text;
+}
+
 char *
 http_settings_redact(const HttpSettings *settings, char *text)
 {
 	for (char **line = settings->headers; line != NULL && *line != NULL; line++)
-	{
-		const char *value = strchr(*line, ':');
-		const char *word = strrchr(*line, ' ');
-
-		if (word == NULL || word < value)
-			word = value;
-		if (strlen(word + 1) >= SECRET_MIN)
-			text = text_without(text, word + 1);
-	}
+		text = hide_words(text, strchr(*line, ':') + 1);
 	return text;
 }

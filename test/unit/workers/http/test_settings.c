@@ -87,12 +87,14 @@ expect_redacted(const HttpSettings *settings, const char *answer, const char *ex
 static void
 test_secrets_of_headers_are_hidden(void **state)
 {
-	char	   *lines[] = {"Authorization: Bearer token-of-some-length", "X-Key:another-secret", "X-Version: 7", NULL};
+	char	   *lines[] = {"Authorization: Bearer token-of-some-length", "X-Key:another-secret", "X-Version: 7",
+	"Cookie: session=first-of-two; token=\"second-of-two==\"", NULL};
 	HttpSettings settings = {.headers = lines};
 
 	expect_redacted(&settings, "wrong: Bearer token-of-some-length", "wrong: Bearer ***");
 	expect_redacted(&settings, "another-secret, token-of-some-length, another-secret", "***, ***, ***");
 	expect_redacted(&settings, "version 7 of X-Key is wrong", "version 7 of X-Key is wrong");
+	expect_redacted(&settings, "cookies: session=first-of-two; token=second-of-two==", "cookies: session=***; token=***==");
 	settings.headers = NULL;
 	expect_redacted(&settings, "another-secret", "another-secret");
 }
