@@ -50,7 +50,7 @@ static const char usage[] =
 "             replace worker processes, one after the other\n"
 "\n"
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
-"4 no event loop, a kernel that is too old, or its own folder is not to be found.\n";
+"4 the system lacks something that a start needs.\n";
 
 static void
 on_stop(void *arg)

@@ -78,7 +78,7 @@ static const char usage[] =
 "  HUP        read FILE and the tokens again; if FILE is wrong, go on with the old one\n"
 "\n"
 "Exit status: 0 stopped in order, 2 wrong arguments, 3 wrong configuration,\n"
-"4 no event loop, a kernel that is too old, or its own folder is not to be found.\n";
+"4 the system lacks something that a start needs.\n";
 
 /* Log lines carry the machine's name, to tell several instances apart. */
 static void
