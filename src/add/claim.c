@@ -135,7 +135,7 @@ bool
 claim_find_finished(AddedTask *result)
 {
 	int64		ms = task_id_ms(result->id.data);
-	Datum		values[2];
+	Datum		values[3];
 
 	/* Else a reader of the history may miss its first partition. */
 	AcceptInvalidationMessages();
@@ -143,6 +143,7 @@ claim_find_finished(AddedTask *result)
 		return false;
 	values[0] = UUIDPGetDatum(&result->id);
 	values[1] = TimestampTzGetDatum(postgres_us(ms * 1000) - USECS_PER_DAY);
+	values[2] = TimestampTzGetDatum(DT_NOEND);
 	return read_version(plan_query_latest(PLAN_FIND_FINISHED, values), result);
 }
 

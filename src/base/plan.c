@@ -115,13 +115,6 @@ static const Statement statements[PLAN_COUNT] = {
 	},
 	[PLAN_FIND_FINISHED] = {
 		"SELECT f.version, f.status FROM twtasks.finished_task f "
-		"WHERE f.id OPERATOR(pg_catalog.=) $1 "
-		"AND f.state_time OPERATOR(pg_catalog.>=) $2 LIMIT 1",
-		2, {UUIDOID, TIMESTAMPTZOID}
-	},
-	/* The bound leaves the partitions of coming days out. */
-	[PLAN_FIND_ENDED] = {
-		"SELECT f.version, f.status FROM twtasks.finished_task f "
 		"WHERE f.id OPERATOR(pg_catalog.=) $1 AND f.state_time OPERATOR(pg_catalog.>=) $2 "
 		"AND f.state_time OPERATOR(pg_catalog.<=) $3 LIMIT 1",
 		3, {UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID}

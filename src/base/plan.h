@@ -24,9 +24,8 @@ typedef enum PlanId
 	PLAN_FIND_LIVE,				/* task_id uuid -> version, type */
 	PLAN_FIND_VERSION,			/* task_id uuid -> version of a live task */
 	PLAN_FIND_ANYWHERE,			/* task_id uuid -> version of a finished one */
-	PLAN_FIND_FINISHED,			/* task_id uuid, since timestamptz -> version,
-								 * status */
-	PLAN_FIND_ENDED,			/* the same, and until timestamptz */
+	PLAN_FIND_FINISHED,			/* task_id uuid, since and until timestamptz
+								 * -> version, status */
 	PLAN_DELETE_TASK,			/* task_id uuid */
 	PLAN_INSERT_NAMED_TASK,		/* see plan.c; an id that exists inserts
 								 * nothing */

@@ -199,7 +199,10 @@ call_function(Ends *ends, const Called *call)
 	ends->doing = NULL;
 }
 
-/* The history has the task since the attempt began; else the row stays as it is. */
+/*
+ * The history has the task since the attempt began; else the row stays as it is.  Without
+ * an end of the time the partitions of coming days would be looked at, too.
+ */
 static void
 look_into_history(const Ends *ends, Datum *row)
 {
@@ -207,7 +210,7 @@ look_into_history(const Ends *ends, Datum *row)
 	int			pinned = plan_begin();
 	bool		isnull;
 
-	if (plan_execute(PLAN_FIND_ENDED, values, NULL) > 0)
+	if (plan_execute(PLAN_FIND_FINISHED, values, NULL) > 0)
 	{
 		row[RESULT_VERSION] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 		row[RESULT_STATUS] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull);
