@@ -5,7 +5,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/kinds.sql
 SET twtasks.testing = on;
-SELECT plan(110);
+SELECT plan(111);
 
 CREATE FUNCTION public.regress_of(event jsonb) RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'of-' || (event->>'n') $$;
@@ -141,6 +141,11 @@ SELECT twtasks.fail_task(id, version, 'no use') FROM twtasks.tasks WHERE type = 
 SELECT is(pg_temp.outcome('wait-1'), '{"decision": "failed"}', 'a person may fail it');
 
 SELECT ok((SELECT uncertain FROM twtasks.outcomes WHERE identifier = 'wait-1'), '... and the outcome says that the action may have been done');
+SELECT twtasks.configure_kind('hope', 'idempotent', 'HOPES', 'hope-{/n}', attempts => 2, on_fault => 'public.regress_fault') \g /dev/null
+SELECT twtasks.start('hope', '{"n": 1, "attempt2": {"fault": "no"}}') \g /dev/null
+SELECT pg_temp.run('HOPES') \g /dev/null
+SELECT is((SELECT concat_ws(': ', pg_temp.steps(identifier), decision, uncertain) FROM twtasks.outcomes WHERE identifier = 'hope-1'),
+	'attempt1 unknown, attempt2 fault: failed: t', 'an earlier attempt whose end is unknown makes the outcome uncertain');
 
 SELECT twtasks.configure_kind('short', 'pessimistic', 'SHORT', 'short-{/n}', expires => '1 h', on_expiry => 'public.regress_over') \g /dev/null
 SELECT twtasks.start('short', '{"n": 1, "find1": {"found": false}, "find2": {"decision": "paid"}}') \g /dev/null
