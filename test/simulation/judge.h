@@ -29,7 +29,8 @@
  *	- a node that works alone asks for no task while a more urgent one of its type and
  *	  bucket has waited in its memory;
  *	- a node that frees a slot of the cluster offers it if others wait, and a node that is
- *	  offered one uses it or hands it on, once nothing fails;
+ *	  offered one uses it or hands it on, unless it has all slots of that limit, once
+ *	  nothing fails;
  *	- somebody works while tasks wait, once nothing fails;
  *	- each occurrence of a schedule is added at most once and not before its time.  While
  *	  the faults are light and no clock was set, it is added soon, whoever leads;

@@ -271,12 +271,28 @@ judge_busy(int64 incarnation, int64 length_us)
 	times.busy_until_us[incarnation] = Max(times.busy_until_us[incarnation], world_now_us() + length_us);
 }
 
+/*
+ * A turn may be told of a slot that is in use again: a node that loses the race for a task
+ * hands its turn on, and another has the slot by then.  A node that has all slots itself
+ * cannot use the turn, and neither can those to whom it would hand it on.  The turn counts
+ * anew when it has ended one of its tasks.
+ */
+static void
+excuse_turn(int limit, int64 incarnation)
+{
+	int64	   *told_us = &times.told_us[limit][incarnation];
+
+	if (*told_us > 0 && limits_are_all_used_by(limit, incarnation))
+		*told_us = world_now_us();
+}
+
 static void
 check_offers(void)
 {
 	for (int limit = 0; limit < LIMITS_MOST; limit++)
 		for (int64 i = 1; i < INCARNATIONS; i++)
 		{
+			excuse_turn(limit, i);
 			if (is_only_limit(limit) && is_slow(times.told_us[limit], i) && since_us(times.busy_until_us[i]) > TURN_US)
 				world_fail("incarnation " INT64_FORMAT " was told of a slot of limit %d, and does not use it or hand it on",
 						   i, limit);

@@ -134,8 +134,9 @@ limits_read(void)
 
 /* ---- slots ---- */
 
+/* Incarnation 0: by all nodes. */
 static int
-used(int limit)
+used(int limit, int64 incarnation)
 {
 	int			n = 0;
 
@@ -144,7 +145,7 @@ used(int limit)
 		const Row  *row = model_row(i);
 
 		n += row->status == ROW_PROCESSING && row->incarnation != 0 && covers(limit, row->type) &&
-			nodes_live(row->incarnation);
+			nodes_live(row->incarnation) && (incarnation == 0 || row->incarnation == incarnation);
 	}
 	return n;
 }
@@ -228,7 +229,7 @@ limits_refuse(int type, int64 incarnation, int64 *again_ms)
 			continue;
 		if (world_happens(20))
 			*again_ms = BUSY_MS;
-		else if (shared[limit].most >= 0 && used(limit) >= shared[limit].most)
+		else if (shared[limit].most >= 0 && used(limit, 0) >= shared[limit].most)
 			wait_in_line(&shared[limit], incarnation);
 		else
 		{
@@ -362,6 +363,12 @@ limits_have_line(int limit, int64 incarnation)
 		if (shared[limit].waiting[i] != incarnation && nodes_live(shared[limit].waiting[i]))
 			return limits_is_shared(limit);
 	return false;
+}
+
+bool
+limits_are_all_used_by(int limit, int64 incarnation)
+{
+	return shared[limit].most > 0 && used(limit, incarnation) >= shared[limit].most;
 }
 
 void

@@ -107,6 +107,9 @@ extern bool limits_is_shared(int limit);
 /* Whether another node than this one waits for the limit. */
 extern bool limits_have_line(int limit, int64 incarnation);
 
+/* Whether tasks of this node have all slots of the limit. */
+extern bool limits_are_all_used_by(int limit, int64 incarnation);
+
 /* The node has freed a slot of each limit of the cluster that covers the type, or asks for one. */
 extern void limits_note_free(int type, int64 incarnation);
 extern void limits_note_ask(int type, int64 incarnation);
