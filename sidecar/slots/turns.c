@@ -60,10 +60,9 @@ turns_tick(Turns *turns, int64 now_us)
 void
 turns_use(Turns *turns)
 {
-	if (turns->state == TURNS_OPEN)
-		return;
-	turns->left--;
 	turns->told = Max(turns->told - 1, 0);
+	if (turns->state != TURNS_OPEN)
+		turns->left--;
 }
 
 void
@@ -144,7 +143,7 @@ turns_offer(Turns *turns, int n, TurnsSource source, int waiters, int grabs)
 int
 turns_hand_on(Turns *turns)
 {
-	int			n = turns->state == TURNS_CLOSED ? Min(turns->told, turns->left) : 0;
+	int			n = Min(turns->told, turns->left);
 
 	turns->told -= n;
 	turns->left -= n;

@@ -54,7 +54,7 @@ extern void turns_init(Turns *turns);
 extern bool turns_are_out(const Turns *turns);
 extern void turns_tick(Turns *turns, int64 now_us);
 
-/* A task asks the database: uses up a turn, unless the limit is open. */
+/* A task asks the database: uses up a turn.  An open limit counts those alone that NOTIFY brought. */
 extern void turns_use(Turns *turns);
 
 /* Closes an open limit without a refusal by the database. */

@@ -212,6 +212,81 @@ test_turn_that_another_limit_refuses(void **state)
 	limit_forget_shared(node);
 }
 
+#define TASKS 4
+
+/*
+ * The node is told of a slot while it grabs the first task, and has no room for the next
+ * two.  The last one waits for the limit of the cluster.
+ */
+static void
+be_told_during_a_grab(SlotWaiter *tasks)
+{
+	const LimitRule rule = {.pattern = "A", .is_shared = true, .terms = {.max = 2}};
+	Limit	   *shared = type_limits_find_shared(limits, "A");
+
+	type_limits_set(limits, &rule, 1);
+	limit_set_max(node, 1);
+	limit_refuse(shared, 0);
+	for (int i = 0; i < TASKS; i++)
+	{
+		tasks[i] = (SlotWaiter)
+		{
+			.wake = do_nothing, .wants = leaf, .sequence = i
+		};
+		slots_wait(shared, &tasks[i]);
+	}
+	assert_true(limit_offer(shared, 1, TURNS_ANSWERED));
+	assert_null(slots_book(leaf, 5));
+	assert_ptr_equal(slots_book(leaf, 5), node);
+	slots_wait(node, &tasks[1]);
+	offers_read(offers, "7 1 A");
+	assert_null(tasks[2].limit);
+	slots_wait(node, &tasks[2]);
+	assert_ptr_equal(tasks[3].limit, shared);
+}
+
+/* The grab opens the limit, and the last task finds no room at the node either. */
+static void
+test_turn_during_a_grab(void **state)
+{
+	SlotWaiter	tasks[TASKS];
+
+	be_told_during_a_grab(tasks);
+	slots_start(leaf);
+	slots_grant(leaf);
+	assert_null(tasks[3].limit);
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+	slots_wait(node, &tasks[3]);
+	offers_pump(offers);
+	check_sent(1, 1);
+	for (int i = 1; i < TASKS; i++)
+		slots_unwait(&tasks[i]);
+	slots_free(leaf);
+}
+
+/* A task that starts since the limit is open uses the turn, which goes to nobody else. */
+static void
+test_turn_used_after_a_grab(void **state)
+{
+	SlotWaiter	tasks[TASKS];
+
+	be_told_during_a_grab(tasks);
+	slots_start(leaf);
+	slots_grant(leaf);
+	for (int i = 1; i < TASKS - 1; i++)
+		slots_unwait(&tasks[i]);
+	limit_set_max(node, 2);
+	assert_null(slots_book(leaf, 5));
+	slots_start(leaf);
+	slots_wait(node, &tasks[3]);
+	offers_pump(offers);
+	assert_null(find_call("offer_slots"));
+	slots_unwait(&tasks[3]);
+	slots_free(leaf);
+	slots_free(leaf);
+}
+
 #define UNIT(test) cmocka_unit_test_setup_teardown(test, start, end_test)
 
 int
@@ -224,6 +299,8 @@ main(void)
 		UNIT(test_told_for_others),
 		UNIT(test_flood_of_notifications),
 		UNIT(test_turn_that_another_limit_refuses),
+		UNIT(test_turn_during_a_grab),
+		UNIT(test_turn_used_after_a_grab),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
