@@ -1,6 +1,7 @@
 # 065_sql_lost.pl -- a SQL function that takes its statement or its session
 # along fails alone: the tasks beside it are executed again, once, and are not
-# blamed.
+# blamed.  The server ends the session of a sidecar that died, whatever the
+# function in it catches.
 
 use strict;
 use warnings FATAL => 'all';
@@ -119,5 +120,36 @@ like(
 	qr/due to statement timeout/,
 	'a shorter timeout holds in the open session too');
 is($sidecar->stop, 0, 'the sidecar stops in order');
+
+# ---- a function that catches its timeout, of a sidecar that is no more ----
+
+$node->value(<<'SQL');
+	CREATE FUNCTION app.stubborn(task twtasks.task_input) RETURNS void
+	LANGUAGE plpgsql AS $$
+	BEGIN
+		LOOP
+			BEGIN
+				PERFORM pg_advisory_xact_lock(7);
+				RETURN;
+			EXCEPTION WHEN query_canceled THEN
+				NULL;
+			END;
+		END LOOP;
+	END $$;
+SQL
+
+my $holder = $node->session;
+
+$holder->query('SELECT pg_advisory_lock(7)');
+$sidecar = TwTasks::Sidecar->start($node, 'b',
+	handlers => [handler('STUBBORN', sql => 'app.stubborn', timeout => '10min')]);
+$node->add_task('STUBBORN');
+wait_ok(sub { $node->waits_for_lock('sql') }, 'a function waits');
+$node->value(q(SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'twtasksd sql'));
+$sidecar->kill9;
+wait_ok(
+	sub { $node->value(q(SELECT count(*) FROM pg_stat_activity WHERE application_name = 'twtasksd sql')) == 0 },
+	'the server ends the session of a sidecar that is no more, also where its function catches a cancel');
+$holder->close;
 
 done_testing();
