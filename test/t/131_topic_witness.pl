@@ -22,11 +22,11 @@ my %right = (
 		'message m1 2 k1 p-1-2', 'message m1 1 k2 p-1-1', 'message m1 0 k1 p-1-0 again', 'message m3 0 k1 p-3-0'
 	],
 	decoded => [
-		'begin 1', 'queued p-1-0', 'queued p-1-1', 'add m1 0 SUBMITTED MESSAGES 0 -', 'commit 1 0/10',
-		'begin 2', 'add h1 0 SUBMITTED HEAD 0 -', 'commit 2 0/20', 'begin 3', 'change h1 1 PROCESSING', 'change m1 1 PROCESSING', 'commit 3 0/30',
-		'begin 4', 'leave h1', 'end h1 2 DONE', 'leave m1', 'end m1 2 DONE', 'commit 4 0/40',
-		'begin 5', 'add t1 0 SUBMITTED SQL 0 -', 'add m3 0 SUBMITTED MESSAGES 0 -', 'commit 5 0/50',
-		'begin 6', 'change m3 1 PROCESSING', 'effect t1', 'leave t1', 'end t1 2 DONE', 'commit 6 0/60', 'begin 7', 'leave m3', 'end m3 2 DONE', 'commit 7 0/70'
+		'begin 1', 'queued p-1-0', 'queued p-1-1', 'add m1 0 SUBMITTED MESSAGES 0 -', 'commit 1',
+		'begin 2', 'add h1 0 SUBMITTED HEAD 0 -', 'commit 2', 'begin 3', 'change h1 1 PROCESSING', 'change m1 1 PROCESSING', 'commit 3',
+		'begin 4', 'leave h1', 'end h1 2 DONE', 'leave m1', 'end m1 2 DONE', 'commit 4',
+		'begin 5', 'add t1 0 SUBMITTED SQL 0 -', 'add m3 0 SUBMITTED MESSAGES 0 -', 'commit 5',
+		'begin 6', 'change m3 1 PROCESSING', 'effect t1', 'leave t1', 'end t1 2 DONE', 'commit 6', 'begin 7', 'leave m3', 'end m3 2 DONE', 'commit 7'
 	],
 	rows => [ 'm1 2 DONE', 'h1 2 DONE', 'm3 2 DONE', 't1 2 DONE' ]);
 

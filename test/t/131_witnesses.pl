@@ -32,21 +32,21 @@ my %right = (
 	],
 	crashes => ['25'],
 	decoded => [
-		'begin 5', 'add one 0 SUBMITTED ONCE 1 -', 'add again 0 SUBMITTED AGAIN 0 -', 'commit 5 0/10',
-		'begin 7', 'add open 0 SUBMITTED AGAIN 0 -', 'add unsure 0 SUBMITTED ONCE 0 -', 'commit 7 0/20',
-		'begin 8', 'change one 1 PROCESSING', 'change again 1 PROCESSING', 'change unsure 1 PROCESSING', 'commit 8 0/30',
-		'begin 9', 'leave one', 'end one 2 DONE', 'add two 0 SUBMITTED ONCE 0 one', 'change again 2 WAITING', 'commit 9 0/40',
+		'begin 5', 'add one 0 SUBMITTED ONCE 1 -', 'add again 0 SUBMITTED AGAIN 0 -', 'commit 5',
+		'begin 7', 'add open 0 SUBMITTED AGAIN 0 -', 'add unsure 0 SUBMITTED ONCE 0 -', 'commit 7',
+		'begin 8', 'change one 1 PROCESSING', 'change again 1 PROCESSING', 'change unsure 1 PROCESSING', 'commit 8',
+		'begin 9', 'leave one', 'end one 2 DONE', 'add two 0 SUBMITTED ONCE 0 one', 'change again 2 WAITING', 'commit 9',
 		# A slot shows again what it has shown before.
-		'begin 8', 'change one 1 PROCESSING', 'commit 8 0/30',
-		'begin 10', 'change again 3 SUBMITTED', 'change two 1 PROCESSING', 'commit 10 0/50',
-		'begin 11', 'change again 4 PROCESSING', 'commit 11 0/60', 'begin 12', 'leave two', 'end two 2 DONE', 'commit 12 0/70',
-		'begin 13', 'change again 5 SUBMITTED', 'change unsure 2 ERROR', 'commit 13 0/80',
-		'begin 14', 'change again 6 PROCESSING', 'commit 14 0/90',
-		'begin 15', 'leave again', 'end again 7 DONE', 'commit 15 0/A0',
-		'begin 16', 'add sql 0 SUBMITTED SQL 0 -', 'add flushed 0 SUBMITTED AGAIN 0 -', 'commit 16 0/B0',
-		'begin 17', 'effect sql', 'leave sql', 'end sql 2 DONE', 'commit 17 0/C0',
-		'begin 18', 'change flushed 1 PROCESSING', 'change open 1 PROCESSING', 'commit 18 0/D0',
-		'begin 19', 'leave flushed', 'end flushed 2 DONE', 'leave open', 'end open 2 DONE', 'commit 19 1/0'
+		'begin 8', 'change one 1 PROCESSING', 'commit 8',
+		'begin 10', 'change again 3 SUBMITTED', 'change two 1 PROCESSING', 'commit 10',
+		'begin 11', 'change again 4 PROCESSING', 'commit 11', 'begin 12', 'leave two', 'end two 2 DONE', 'commit 12',
+		'begin 13', 'change again 5 SUBMITTED', 'change unsure 2 ERROR', 'commit 13',
+		'begin 14', 'change again 6 PROCESSING', 'commit 14',
+		'begin 15', 'leave again', 'end again 7 DONE', 'commit 15',
+		'begin 16', 'add sql 0 SUBMITTED SQL 0 -', 'add flushed 0 SUBMITTED AGAIN 0 -', 'commit 16',
+		'begin 17', 'effect sql', 'leave sql', 'end sql 2 DONE', 'commit 17',
+		'begin 18', 'change flushed 1 PROCESSING', 'change open 1 PROCESSING', 'commit 18',
+		'begin 19', 'leave flushed', 'end flushed 2 DONE', 'leave open', 'end open 2 DONE', 'commit 19'
 	],
 	rows => [ 'one 2 DONE', 'two 2 DONE', 'again 7 DONE', 'sql 2 DONE', 'flushed 2 DONE', 'open 2 DONE', 'unsure 2 ERROR' ]);
 
@@ -105,19 +105,19 @@ is_deeply(
 sees('an acknowledged task that was lost', 'lost', 'again', qr/is missing, and a-1 was committed/,
 	decoded => { 'add again 0 SUBMITTED AGAIN 0 -' => '' });
 sees('a task of a transaction that was rolled back', 'ghost', 'gone', qr/a-2 was not committed/,
-	decoded => { 'begin 7' => "begin 6\nadd gone 0 SUBMITTED ONCE 0 -\ncommit 6 0/18\nbegin 7" });
+	decoded => { 'begin 7' => "begin 6\nadd gone 0 SUBMITTED ONCE 0 -\ncommit 6\nbegin 7" });
 sees('a task of a savepoint that was rolled back', 'ghost', 'back', qr/a-1 had rolled it back/,
-	decoded => { 'begin 7' => "begin 6\nadd back 0 SUBMITTED ONCE 0 -\ncommit 6 0/18\nbegin 7" });
+	decoded => { 'begin 7' => "begin 6\nadd back 0 SUBMITTED ONCE 0 -\ncommit 6\nbegin 7" });
 sees('a run of a task that was rolled back', 'ghost', 'gone', qr/was started, and never added/,
 	ledger => { 'start unsure 1 ONCE 13' => "start unsure 1 ONCE 13\nstart gone 1 ONCE 14" });
 sees('a task that nobody asked for', 'ghost', 'else', qr/nobody had asked for it/,
-	decoded => { 'begin 7' => "begin 6\nadd else 0 SUBMITTED ONCE 0 -\ncommit 6 0/18\nbegin 7" });
+	decoded => { 'begin 7' => "begin 6\nadd else 0 SUBMITTED ONCE 0 -\ncommit 6\nbegin 7" });
 sees('a change of a task that nobody added', 'ghost', 'else', qr/is PROCESSING, and was never added/,
-	decoded => { 'begin 7' => "begin 6\nchange else 1 PROCESSING\ncommit 6 0/18\nbegin 7" });
+	decoded => { 'begin 7' => "begin 6\nchange else 1 PROCESSING\ncommit 6\nbegin 7" });
 sees('half of a transaction whose outcome is unknown', 'torn', 'unsure', qr/the rest of b-1 is there/,
 	decoded => { 'add unsure 0 SUBMITTED ONCE 0 -' => '' });
 sees('a transaction in two parts', 'torn', 'again', qr/apart from the rest of a-1/,
-	decoded => { 'add again 0 SUBMITTED AGAIN 0 -' => "commit 5 0/08\nbegin 6\nadd again 0 SUBMITTED AGAIN 0 -" });
+	decoded => { 'add again 0 SUBMITTED AGAIN 0 -' => "commit 5\nbegin 6\nadd again 0 SUBMITTED AGAIN 0 -" });
 sees('a task that was added twice', 'double', 'one', qr/was added twice/,
 	decoded => { 'add open 0 SUBMITTED AGAIN 0 -' => "add open 0 SUBMITTED AGAIN 0 -\nadd one 0 SUBMITTED ONCE 0 -" });
 
@@ -157,7 +157,7 @@ sees('a follower of a task that goes on', 'ghost', 'again', qr/has a follower, a
 sees('an effect that is lost', 'lost', 'sql', qr/ended with 0 effects, not 1/, decoded => { 'effect sql' => '' });
 sees('an effect that is there twice', 'double', 'sql', qr/ended with 2 effects, not 1/, decoded => { 'effect sql' => "effect sql\neffect sql" });
 sees('an effect of an attempt that came to nothing', 'double', 'sql', qr/had an effect, and did not end with it/,
-	decoded => { 'begin 17' => "begin 20\neffect sql\ncommit 20 0/B8\nbegin 17" });
+	decoded => { 'begin 17' => "begin 20\neffect sql\ncommit 20\nbegin 17" });
 
 # ---- a promotion ----
 
@@ -166,9 +166,9 @@ sees('an effect of an attempt that came to nothing', 'double', 'sql', qr/had an 
 my @switched = (
 	'switch 0/B8', 'have one 2 DONE ONCE 1 - 0', 'have two 2 DONE ONCE 0 one 0', 'have again 7 DONE AGAIN 0 - 0',
 	'have sql 2 DONE SQL 0 - 1', 'have unsure 2 ERROR ONCE 0 - 0', 'have flushed 2 DONE AGAIN 0 - 0', 'have open 0 SUBMITTED AGAIN 0 - 0',
-	'switched', 'begin 18', 'change open 1 PROCESSING', 'commit 18 0/B9', 'begin 19', 'leave open', 'end open 2 DONE', 'commit 19 0/BA');
-my %of_old = map { $_ => '' } 'change two 1 PROCESSING', 'leave two', 'end two 2 DONE', 'begin 18', 'change flushed 1 PROCESSING', 'change open 1 PROCESSING', 'commit 18 0/D0', 'leave flushed',
-  'end flushed 2 DONE', 'leave open', 'end open 2 DONE', 'commit 19 1/0';
+	'switched', 'begin 18', 'change open 1 PROCESSING', 'commit 18', 'begin 19', 'leave open', 'end open 2 DONE', 'commit 19');
+my %of_old = map { $_ => '' } 'change two 1 PROCESSING', 'leave two', 'end two 2 DONE', 'begin 18', 'change flushed 1 PROCESSING', 'change open 1 PROCESSING', 'commit 18', 'leave flushed',
+  'end flushed 2 DONE', 'leave open', 'end open 2 DONE', 'commit 19';
 
 # The history with a promotion, of which lines are replaced.
 sub promoted

@@ -1,10 +1,10 @@
 # Decoding.pm -- what a server commits, by a slot of logical decoding, as
 # TwTasks::Witnesses reads it.
 #
-# A process of its own reads the slot again and again, so the server need not keep its
-# log.  It looks at the slot before it moves it on: an answer that is lost loses nothing.
-# After a crash of the server the slot may show a transaction again.  A standby that is
-# promoted has no slot: it gets one, and the rows as they are where that begins.
+# A process of its own reads what pg_recvlogical gets, which tells the server how far that is only
+# when it has written it.  So nothing is lost with a connection or a server, and after a crash the
+# slot may show a transaction again.  A standby that is promoted has no slot: it gets one, and the
+# rows as they are where that begins.
 
 package TwTasks::Decoding;
 
@@ -16,10 +16,8 @@ use PostgreSQL::Test::Utils;
 use TwTasks::Session;
 use TwTasks::Wait;
 
-use constant {
-	CHANGES_AT_ONCE => 100000,
-	SECONDS_BETWEEN => 3
-};
+# Before a new connection asks the slot again.
+use constant SECONDS_BETWEEN => 0.5;
 
 # From now on, with the rows of a table "effects" that name tasks.
 sub start
@@ -46,61 +44,62 @@ sub launch
 	POSIX::_exit(1);
 }
 
+# Until somebody ends us, which ends the stream.
 sub follow
 {
 	my ($self) = @_;
 	my $is_told;
 
-	local $SIG{TERM} = sub { $is_told = 1 };
+	local $SIG{TERM} = sub { $is_told = 1; kill KILL => $self->{stream} if $self->{stream} };
 	until ($is_told)
 	{
-		$self->drain_once;
-		watch_for(SECONDS_BETWEEN);
+		my $stream = $self->open_stream;
+
+		kill KILL => $self->{stream} if $is_told;
+		$self->copy($stream);
+		delete $self->{stream};
+		close $stream;
+		watch_for(SECONDS_BETWEEN) if !$is_told;
 	}
 	POSIX::_exit(0);
 }
 
-# Opens the answer to a statement.
-sub ask
-{
-	my ($self, $sql) = @_;
-	my @command = ('psql', '-XAtq', '-F', ' ', '-v', 'ON_ERROR_STOP=1', '-v', 'FETCH_COUNT=1000', '-d', $self->{connstr}, '-c', $sql);
-
-	open my $answer, '-|', @command or die "could not run psql: $!";
-	return $answer;
-}
-
-# Takes a part of what has come since; returns false when there was nothing, or no
-# complete answer.
-sub drain_once
+# The changes that the slot shows, until its connection ends.
+sub open_stream
 {
 	my ($self) = @_;
-	my $relations = "twtasks\\.(task|finished_task[a-z_0-9]*|event|outcome)|$self->{effects}";
-	my $answer = $self->ask(
-		"SELECT lsn, xid, translate(data, E'\\n\\r', '  ')
-		FROM pg_logical_slot_peek_changes('witness', NULL, @{[CHANGES_AT_ONCE]}, 'include-xids', '1')
-		WHERE data ~ '^(BEGIN|COMMIT|table ($relations): )'");
-	my ($text, $last) = ('', undef);
-	my @transaction;
+	my @command = (qw(pg_recvlogical --slot witness --start --no-loop -f - -o include-xids=1 -o skip-empty-xacts=1 --status-interval 1 --fsync-interval 1),
+		'-d', $self->{connstr});
 
-	while (my $line = <$answer>)
+	$self->{stream} = open(my $stream, '-|') // die "could not fork: $!";
+	return $stream if $self->{stream};
+	open STDERR, '>>', "$self->{path}.log" or POSIX::_exit(126);
+	exec @command or POSIX::_exit(127);
+}
+
+# Appends each transaction of a stream as a whole.  A value may have several lines, and the last line may be cut.
+sub copy
+{
+	my ($self, $stream) = @_;
+	my $wanted = qr/^table (?:twtasks\.(?:task|finished_task[a-z_0-9]*|event|outcome)|$self->{effects}): /;
+	my @changes;
+
+	open my $copy, '>>', $self->{path} or die "could not open \"$self->{path}\": $!";
+	while (my $line = <$stream>)
 	{
-		chomp $line;
-		my ($lsn, $xid, $data) = split / /, $line, 3;
-
-		if    ($data =~ /^BEGIN/) { @transaction = () }
-		elsif ($data =~ /^COMMIT/)
+		chomp $line or last;
+		if    ($line =~ /^table \S+: [A-Z]+:/) { push @changes, $line }
+		elsif ($line =~ /^BEGIN \d+$/)        { @changes = () }
+		elsif ($line =~ /^COMMIT (\d+)$/)
 		{
-			$text .= join '', "begin $xid\n", @transaction, "commit $xid $lsn\n" if @transaction;
-			$last = $lsn;
+			my @lines = map { "$_\n" } map { $self->compact($_) } grep { $_ =~ $wanted } splice @changes;
+
+			print {$copy} "begin $1\n", @lines, "commit $1\n" if @lines;
 		}
-		else { push @transaction, map { "$_\n" } $self->compact($data) }
+		elsif (@changes) { $changes[-1] .= " $line" }
 	}
-	return 0 if !close $answer || !defined $last;
-	PostgreSQL::Test::Utils::append_to_file($self->{path}, $text);
-	my $moved = $self->ask("SELECT 1 FROM pg_replication_slot_advance('witness', '$last')");
-	my $said = <$moved>;
-	return close $moved;
+	close $copy or die "could not write \"$self->{path}\": $!";
+	return;
 }
 
 # A column, or "-".
@@ -203,13 +202,16 @@ sub end
 	return;
 }
 
-# Reads the rest, when nothing more is to come.
+# When nothing more is to come, and the rest was read.
 sub finish
 {
-	my ($self) = @_;
+	my ($self, $node) = @_;
+	my $last = $node->value('SELECT pg_current_wal_insert_lsn()');
 
+	wait_for(
+		sub { $node->value("SELECT confirmed_flush_lsn >= '$last' FROM pg_replication_slots WHERE slot_name = 'witness'") eq 't' },
+		'the rest of decoding', 600);
 	$self->end;
-	1 while $self->drain_once;
 	return;
 }
 

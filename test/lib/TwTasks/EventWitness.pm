@@ -47,18 +47,17 @@ sub fault
 sub take_client
 {
 	my ($self, $line) = @_;
-	my ($tx, $what, $object, $text) = split / /, $line;
+	my ($tx, $what, $object, $text) = $line =~ /^(\S+) ((?:no)?event) (\S+) (\S+)/ or return;
 
-	$self->{wanted}{$text} = { tx => $tx, stays => $what eq 'event', object => $object } if $what =~ /^(?:no)?event$/;
+	$self->{wanted}{$text} = { tx => $tx, stays => $what eq 'event', object => $object };
 	return;
 }
 
 sub take_ledger
 {
 	my ($self, $line) = @_;
-	my ($what, @send) = split / /, $line;
 
-	push @{ $self->{sends} }, \@send if $what eq 'sent';
+	push @{ $self->{sends} }, [ split / /, $1 ] if $line =~ /^sent (.*)/;
 	return;
 }
 

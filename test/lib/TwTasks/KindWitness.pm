@@ -43,18 +43,18 @@ sub fault
 sub take_client
 {
 	my ($self, $line) = @_;
-	my ($tx, $what, $identifier) = split / /, $line;
+	my ($tx, $what, $identifier) = $line =~ /^(\S+) ((?:no)?start) (\S+)/ or return;
 
-	$self->{wanted}{$identifier} = { tx => $tx, stays => $what eq 'start' } if $what =~ /^(?:no)?start$/;
+	$self->{wanted}{$identifier} = { tx => $tx, stays => $what eq 'start' };
 	return;
 }
 
 sub take_ledger
 {
 	my ($self, $line) = @_;
-	my ($what, $task, $version, $identifier, $key) = split / /, $line;
+	my ($task, $identifier, $key) = $line =~ /^act (\S+) \S+ (\S+) (\S+)/ or return;
 
-	push @{ $self->{acts}{$identifier} }, { task => $task, key => $key } if $what eq 'act';
+	push @{ $self->{acts}{$identifier} }, { task => $task, key => $key };
 	return;
 }
 
@@ -62,10 +62,9 @@ sub take_ledger
 sub take_decoded
 {
 	my ($self, $line) = @_;
-	my ($what, $identifier, $decision) = split / /, $line;
 
-	$self->{decided} = {} if $what eq 'switch';
-	return if $what ne 'decided';
+	$self->{decided} = {} if $line =~ /^switch /;
+	my ($identifier, $decision) = $line =~ /^decided (\S+) (\S+)/ or return;
 	my $before = $self->{decided}{$identifier} //= $decision;
 
 	$self->fault(double => $identifier, "was decided twice: $before, $decision") if $before ne $decision;

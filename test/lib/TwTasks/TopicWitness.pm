@@ -51,9 +51,9 @@ sub fault
 sub take_client
 {
 	my ($self, $line) = @_;
-	my ($tx, $what, $key, $text) = split / /, $line;
+	my ($tx, $what, $key, $text) = $line =~ /^(\S+) ((?:no)?message) (\S+) (\S+)/ or return;
 
-	$self->{wanted}{$text} = { tx => $tx, stays => $what eq 'message', key => $key } if $what =~ /^(?:no)?message$/;
+	$self->{wanted}{$text} = { tx => $tx, stays => $what eq 'message', key => $key };
 	return;
 }
 

@@ -39,6 +39,7 @@ use constant FORGOTTEN => 30;
 
 my %conf = (
 	wal_level => 'logical',
+	max_wal_senders => 10,
 	max_prepared_transactions => 20,
 	autovacuum_naptime => '1s',
 	restart_after_crash => 'on');
@@ -393,7 +394,7 @@ sub verdict
 	$witnesses->add_judge(TwTasks::EventWitness->new($witnesses), qw(events resends));
 	$witnesses->add_judge(TwTasks::KindWitness->new($witnesses), qw(identifiers uncertain));
 	$witnesses->add_judge(TwTasks::TopicWitness->new($witnesses), qw(messages repeats));
-	$self->{decoding}->finish;
+	$self->{decoding}->finish($self->{node});
 	$self->save_topics;
 	$self->save_rows(rows => 'SELECT id, version, status FROM twtasks.tasks');
 	$self->save_rows(ends => q{SELECT 'still', object, head::text FROM twtasks.event_objects WHERE status IS NOT NULL

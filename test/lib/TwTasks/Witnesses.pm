@@ -11,7 +11,7 @@
 #					leave ID
 #					end ID VERSION STATUS
 #					effect ID
-#					commit XID LSN
+#					commit XID
 #				after a promotion, the rows where decoding begins anew
 #					switch LSN
 #					have ID VERSION STATUS TYPE FOLLOW AFTER EFFECTS
@@ -85,7 +85,7 @@ sub new
 		crashes => [],
 		rows => {},
 		gone => {},
-		position => 0,
+		shown => {},
 		faults => [],
 		count => { map { $_ => 0 } qw(acknowledged refused recovered vanished starts followers effects unsure) },
 		beside => []
@@ -256,26 +256,16 @@ sub take_decoded
 	}
 	elsif ($what eq 'commit')
 	{
-		my $position = position_of($rest[1]);
 		my $transaction = delete $self->{transaction};
 
 		# After a crash of the server a slot repeats what it had shown.
-		return if $position <= $self->{position};
-		$self->{position} = $position;
-		$self->take_transaction($transaction);
+		$self->take_transaction($transaction) if !$self->{shown}{ $transaction->{xid} }++;
 	}
 	elsif ($self->{transaction})
 	{
 		push @{ $self->{transaction}{lines} }, [ $what, @rest ];
 	}
 	return;
-}
-
-sub position_of
-{
-	my ($high, $low) = map { hex } split m{/}, $_[0];
-
-	return $high * 2**32 + $low;
 }
 
 sub take_transaction
@@ -455,9 +445,10 @@ sub judge_transaction
 
 sub switch
 {
-	my ($self, $lsn) = @_;
+	my ($self) = @_;
 
-	$self->{position} = position_of($lsn);
+	# The promoted server gives numbers again that the old one gave last.
+	$self->{shown} = {};
 	$self->{switch} = { map { $_ => {} } qw(seen followed effects) };
 	return;
 }
