@@ -172,7 +172,7 @@ simulate-mutants: ## how many seeds of the simulation it takes to find each plan
 simulate-conformance: install ## the simulation's model beside the extension: SEEDS=1000 random histories; MUTANTS=1 plants faults in the model
 	@scripts/simulate-conformance $(if $(MUTANTS),--mutants) $(SEEDS)
 
-torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=60; RUNS=20 for many seeds in turn
+torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=600; RUNS=20 for many seeds in turn
 	@$(if $(RUNS),scripts/torture-runs $(RUNS),scripts/torture) $(or $(MINUTES),10) "$(SEED)" $(BATCH)
 
 nth-call: install ## each system call of a program fails once: TARGET=twtasksd, twtasks-web, twtasksctl, twtasks-http, twtasks-notify, twtasks-kafka or twtasks-import, PART=10 for a tenth, CALLS="read|write"

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 
 record = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -25,12 +26,16 @@ with_topics = "topics" in sys.argv[6:]
 chance = random.Random(seed)
 told = False
 LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
-TYPES = ["WORK_ONCE"] * 5 + ["WORK_AGAIN"] * 5 + ["SQL"] * 5 + ["RUN_ONCE", "RUN_AGAIN"]
-# Seconds between two transactions on average: faults are to be many, not tasks.
+# The types of the first tasks of a list.
+TYPES = ["WORK_ONCE", "WORK_AGAIN", "SQL"] * 4 + ["BATCH_ONCE", "BATCH_AGAIN", "SQL_BATCH", "RUN_ONCE", "RUN_AGAIN"]
+FIRST = 30
+# A job adds many tasks at once, which must be cheap: a process for each would take all processors.
+MANY = ["BATCH_ONCE", "BATCH_AGAIN", "SQL_BATCH"] * 4 + ["WORK_ONCE", "WORK_AGAIN", "SQL"]
+# Seconds between two transactions on average.
 PAUSE = 0.06
 # Seconds without an answer after which a transaction is given up.
 PATIENCE = 12
-FOLLOWED = ("WORK_ONCE", "WORK_AGAIN", "SQL")
+NOT_FOLLOWED = ("RUN_ONCE", "RUN_AGAIN")
 # An object whose head may not start again may stand still, so there are new ones all the time.
 TRANSACTIONS_PER_OBJECT = 30
 # Few objects and several events at once: more wait behind a head than the next one takes.
@@ -73,15 +78,23 @@ def note(lines):
     os.write(record, "".join(line + "\n" for line in lines).encode())
 
 
-def row(one):
-    kind = chance.choice(TYPES)
-    follow = chance.choice([0, 0, 1, 2]) if kind in FOLLOWED else 0
+def new_ids():
+    """The ids of a list of tasks, in any order or in that of their time, as the product makes them."""
+    count = chance.randint(1, batch)
+    first = int(time.time() * 1000) << 80 if chance.random() < 0.8 else None
+    drawn = [chance.getrandbits(80 if first else 128) | (first or 0) for _ in range(count)]
+    return [str(uuid.UUID(int=one, version=4)) for one in drawn]
+
+
+def row(place, one):
+    kind = chance.choice(TYPES if place < FIRST else MANY)
+    follow = 0 if kind in NOT_FOLLOWED else chance.choice([0, 0, 1, 2]) if place < FIRST else int(chance.random() < 0.1)
     return f"('{kind}', '{{\"follow\": {follow}}}'::jsonb, '{one}'::uuid)"
 
 
 def adds(ids, in_function):
     """A statement that adds these tasks, one by one or all by one call."""
-    rows = f"(VALUES {', '.join(map(row, ids))}) v(t, d, i)"
+    rows = f"(VALUES {', '.join(row(*one) for one in enumerate(ids))}) v(t, d, i)"
     begin = "PERFORM" if in_function else "SELECT"
     if chance.random() < 0.3:
         new = "(t, d, NULL, NULL, i, NULL, NULL, NULL, NULL, NULL, NULL)::twtasks.new_task"
@@ -146,7 +159,7 @@ def others(gid, number, begin):
 def transaction(gid):
     """Its statements, what RECORD says of them, and how it ends."""
     template, stays, end = chance.choice(KINDS)
-    lists = [[uuid.UUID(int=chance.getrandbits(128), version=4) for _ in range(chance.randint(1, batch))] for _ in "012"]
+    lists = [new_ids() for _ in "012"]
     ending = ENDS[end].format(gid=gid)
     text = f"BEGIN ISOLATION LEVEL {chance.choice(LEVELS)}; {template} {ending}"
     lines = []
@@ -166,6 +179,16 @@ def open_session():
         ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", connstr],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
     )
+
+
+def connected():
+    """A session, or none while no server lets us in: a transaction that cannot begin tells nothing."""
+    psql = open_session()
+    if run(psql, "SELECT;") == "ended":
+        return psql
+    psql.kill()
+    psql.wait()
+    return None
 
 
 def run(psql, text):
@@ -200,10 +223,13 @@ def fate(answer, end):
 signal.signal(signal.SIGTERM, stop)
 session, count = None, 0
 while not told:
+    signal.sigtimedwait([], chance.expovariate(1 / PAUSE))
+    session = session or connected()
+    if not session:
+        continue
     count += 1
     tx = f"{name}-{count}"
     statements, lines, end = transaction(tx)
-    session = session or open_session()
     note(lines)
     said = run(session, statements)
     note([f"{tx} {fate(said, end)}"])
@@ -211,7 +237,6 @@ while not told:
         session.kill()
         session.wait()
         session = None
-    signal.sigtimedwait([], chance.expovariate(1 / PAUSE))
 if session:
     session.stdin.close()
     session.wait()

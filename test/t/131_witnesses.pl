@@ -4,6 +4,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use PostgreSQL::Test::Utils;
 use Test::More;
 use TwTasks::Witnesses;
 
@@ -135,6 +136,15 @@ sees('a start without a grab', 'ghost', 'again', qr/started version 5, which nob
 	ledger => { 'start again 6 AGAIN 13' => "start again 5 AGAIN 12\nstart again 6 AGAIN 13" });
 sees('an end without a start', 'unfounded', 'one', qr/which had not started/, ledger => { 'start one 1 ONCE 10' => '' });
 sees('a task that started as another type', 'broken', 'one', qr/started as AGAIN/, ledger => { 'start one 1 ONCE 10' => 'start one 1 AGAIN 10' });
+
+# ---- a handler that is killed while it writes ----
+
+my $path = PostgreSQL::Test::Utils::tempdir() . '/ledger';
+my $reader = TwTasks::Witnesses->new(ONCE => 'once');
+
+PostgreSQL::Test::Utils::append_to_file($path, join "\n", '', 'start one 1 ONCE 10.25 .', 'end one 1 done 10.5 .', '', 'start two 1 ONCE 1', 'start two 1 ONCE 11.5 .', 'end two 1 do');
+$reader->read_file(ledger => $path);
+is_deeply($reader->{ledger}, { one => ' start 1 ONCE 10.25 end 1 done', two => ' start 1 ONCE 11.5' }, 'it reads no line that was cut, and the next one');
 
 # ---- ending ----
 

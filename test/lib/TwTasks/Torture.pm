@@ -32,7 +32,7 @@ use constant SIDECARS => qw(a b c);
 use constant OBJECT_TOPICS => map { "topic-$_" } 0 .. 3;
 
 # Producers stand still from the first number of live tasks to the second one.
-use constant BACKLOG => (5000, 2500);
+use constant BACKLOG => (20000, 10000);
 
 # Seconds after which a prepared transaction has no producer: longer than producers are patient.
 use constant FORGOTTEN => 30;
@@ -84,6 +84,16 @@ sub create
 				PERFORM twtasks.add_task(task.type, key => 'after-' || task.id,
 					data => jsonb_build_object('follow', follow - 1, 'after', task.id));
 			END IF;
+			IF random() < 0.03 THEN
+				RAISE 'not this time';
+			END IF;
+		END $$;
+		CREATE FUNCTION app.effects(tasks twtasks.task_input[]) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN
+			INSERT INTO app.effect SELECT t.id FROM unnest(tasks) t;
+			PERFORM twtasks.add_task(t.type, key => 'after-' || t.id,
+				data => jsonb_build_object('follow', (t.data ->> 'follow')::integer - 1, 'after', t.id))
+			FROM unnest(tasks) t WHERE (t.data ->> 'follow')::integer > 0;
 			IF random() < 0.03 THEN
 				RAISE 'not this time';
 			END IF;
@@ -183,7 +193,9 @@ sub sidecar
 	my %once = (stuck => 'error', timeout => '20s', retry => { max_tries => 1 });
 	my %again = (stuck => 'retry', timeout => '20s', retry => { delay => '100ms', max_tries => 10000 });
 	my @worker = (worker => [ TwTasks::Ledger::handler('torture_worker.py'), @ledger ], concurrency => 32);
+	my @batches = (worker => $worker[1], batch => 100, prefetch => 2, concurrency => 400);
 	my @command = (command => [ TwTasks::Ledger::handler('torture_run.sh'), @ledger ], concurrency => 4);
+	my @sql = (timeout => '5s', grace => '1s', retry => $again{retry});
 	my $is_last = $name eq (SIDECARS)[-1];
 	my $connstr = $self->connstr($is_last);
 	my $clock = $is_last && TwTasks::Clock::library() ? TwTasks::Clock->new : undef;
@@ -200,7 +212,10 @@ sub sidecar
 			{ types => [qw(KIND_IDEM KIND_BOX)], @worker, prefetch => 1, processes => 2, timeout => '5s', grace => '1s' },
 			{ types => ['RUN_ONCE'],   @command, %once },
 			{ types => ['RUN_AGAIN'],  @command, %again },
-			{ types => ['SQL'], sql => 'app.effect', processes => 2, timeout => '5s', grace => '1s', retry => $again{retry} },
+			{ types => ['BATCH_ONCE'],  @batches, %once },
+			{ types => ['BATCH_AGAIN'], @batches, %again },
+			{ types => ['SQL'],         sql => 'app.effect', processes => 2, @sql },
+			{ types => ['SQL_BATCH'],   sql => 'app.effects', batch => 100, @sql },
 			$self->to_topics(%again)
 		]);
 
@@ -383,7 +398,10 @@ sub verdict
 		WORK_AGAIN => 'again',
 		RUN_ONCE => 'once',
 		RUN_AGAIN => 'again',
+		BATCH_ONCE => 'once',
+		BATCH_AGAIN => 'again',
 		SQL => 'sql',
+		SQL_BATCH => 'sql',
 		HEAD_ONCE => 'head_once',
 		HEAD_AGAIN => 'head',
 		KIND_IDEM => 'step',
