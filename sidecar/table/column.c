@@ -226,29 +226,42 @@ set_mark(Column *column, int64 now_us, uint64 last_sequence)
 }
 
 /*
- * The calls come at irregular times.  Marks follow a fixed pace, so that
- * delays do not add up.  They record when they were set, so that no entry
- * rises early.
+ * Each mark is a quarter of the time after the one before, as near as the calls
+ * allow: marks that lie close together after a delay would leave a gap, and the
+ * entries of that gap would rise late.  No mark counts before its time, so that
+ * no entry rises early.
  */
+static bool
+is_due(const Column *column, int64 now_us)
+{
+	int			last = (column->mark + COLUMN_MARKS - 1) % COLUMN_MARKS;
+	int64		step_us = now_us - column->called_us;
+
+	if (now_us - column->marked_us[last] + step_us / 2 < column->aging_us / COLUMN_MARKS)
+		return false;
+	return column->marks[column->mark] == 0 || now_us - column->marked_us[column->mark] >= column->aging_us;
+}
+
+static void
+begin_marks(Column *column, int64 now_us, int64 aging_us, uint64 last_sequence)
+{
+	column->aging_us = aging_us;
+	memset(column->marks, 0, sizeof(column->marks));
+	column->mark = 0;
+	set_mark(column, now_us, last_sequence);
+}
+
 void
 column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)
 {
 	if (column->aging_us != aging_us)
+		begin_marks(column, now_us, aging_us, *last_sequence);
+	else if (aging_us > 0 && is_due(column, now_us))
 	{
-		column->aging_us = aging_us;
-		column->due_us = now_us + aging_us / COLUMN_MARKS;
-		memset(column->marks, 0, sizeof(column->marks));
-		column->mark = 0;
+		move_old(column, column->marks[column->mark], last_sequence);
 		set_mark(column, now_us, *last_sequence);
-		return;
 	}
-	if (aging_us == 0 || now_us < column->due_us ||
-		(column->marks[column->mark] > 0 &&
-		 now_us - column->marked_us[column->mark] < aging_us))
-		return;
-	column->due_us = Max(column->due_us, now_us - aging_us) + aging_us / COLUMN_MARKS;
-	move_old(column, column->marks[column->mark], last_sequence);
-	set_mark(column, now_us, *last_sequence);
+	column->called_us = now_us;
 }
 
 void

@@ -46,7 +46,7 @@ typedef struct Column
 	dlist_node	spilled_node;
 	uint32		priorities;		/* bit p: fifo[p] is not empty */
 	int64		aging_us;		/* an entry rises after this time; 0: never */
-	int64		due_us;			/* when to set the next mark */
+	int64		called_us;		/* the last column_age() */
 	int64		marked_us[COLUMN_MARKS];	/* when each of the marks was set */
 	uint64		marks[COLUMN_MARKS];	/* last sequence at each mark, as a
 										 * ring */
@@ -104,7 +104,8 @@ extern void column_unlink(Column *column, TableEntry *entry);
  * Moves entries that have been in their FIFO for aging_us, or up to a quarter
  * longer, to the end of the next more urgent FIFO, with a new sequence.  Later
  * entries get a sequence above *last_sequence.  Call it COLUMN_MARKS times per
- * aging_us.
+ * aging_us, or more often: then entries rise up to four calls later still, if
+ * no quarter is a whole number of calls.
  */
 extern void column_age(Column *column, int64 now_us, int64 aging_us,
 					   uint64 *last_sequence);

@@ -244,6 +244,27 @@ test_pace_of_another(void **state)
 	}
 }
 
+/* Types that rise sooner want more looks, and a loop that stood still leaves no gap between the marks of others. */
+static void
+test_pace_after_a_delay(void **state)
+{
+	int			quarter = 10 * TABLE_AGINGS / 4;
+	int			steps = 0;
+
+	slower_us = 9 * PERIOD_US;
+	push(1, "B", 9);
+	pass(1);
+	now_us += 100 * PERIOD_US;
+	pass(1);
+	push(2, "B", 5);
+	for (int priority = 5; priority == 5; steps++)
+	{
+		step();
+		priority = priority_of_first();
+	}
+	assert_in_range(steps, 10 * TABLE_AGINGS, 10 * TABLE_AGINGS + quarter + 2);
+}
+
 static void
 test_popped_and_returned(void **state)
 {
@@ -387,6 +408,7 @@ main(void)
 		AGING(test_at_a_limit),
 		AGING(test_late),
 		AGING(test_pace_of_another),
+		AGING(test_pace_after_a_delay),
 		AGING(test_popped_and_returned),
 		AGING(test_random_histories),
 	};
