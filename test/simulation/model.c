@@ -41,6 +41,7 @@ typedef struct Model
 {
 	int			nrows;
 	int			nadded;			/* by applications */
+	int			nflood;			/* by a flood of urgent tasks */
 	int			nundo;
 	int64		transaction;
 	int64		shift_us;		/* by which the clock was set */
@@ -50,8 +51,6 @@ typedef struct Model
 	int64		due_us;			/* -1: no news of WAITING tasks */
 	int			lost;
 	int			doubled;
-	bool		pauses_type[MODEL_TYPES];
-	bool		pauses_bucket[MODEL_BUCKETS];
 	/* Each of these is filled before its number counts it. */
 	Row			queue[QUEUE_MOST];	/* as they were then */
 	Row			rows[MODEL_TASKS];
@@ -68,6 +67,7 @@ model_begin(bool is_ring)
 	model.due_us = -1;
 
 	nodes_begin();
+	policies_begin();
 	limits_begin();
 	locks_begin();
 	schedules_begin();
@@ -152,6 +152,12 @@ tables_new_row(void)
 	row->cancel = -1;
 	row->size = MODEL_SIZE;
 	return row;
+}
+
+bool
+model_has_expired(const Row *row)
+{
+	return row->expires_us > 0 && row->expires_us <= model_clock_us();
 }
 
 void
@@ -356,44 +362,6 @@ next_triggers(Session *session, const ServerCall *call)
 	return NULL;
 }
 
-/* ---- policies ---- */
-
-bool
-model_is_paused(const Row *row)
-{
-	return model.pauses_type[row->type] || model.pauses_bucket[row->bucket];
-}
-
-bool
-model_has_expired(const Row *row)
-{
-	return row->expires_us > 0 && row->expires_us <= model_clock_us();
-}
-
-static PGresult *
-policies(void)
-{
-	PGresult   *result = result_new(POLICIES_CONCURRENCY + 1);
-
-	for (int i = 0; i < MODEL_TYPES + MODEL_BUCKETS; i++)
-	{
-		bool		is_type = i < MODEL_TYPES;
-		int			at = PQntuples(result);
-		bool		is_paused = is_type ? model.pauses_type[i] : model.pauses_bucket[i - MODEL_TYPES];
-
-		if (is_type && !is_paused)
-			continue;
-		for (int k = 0; k <= POLICIES_CONCURRENCY; k++)
-			result_null(result, at, k);
-		result_text(result, at, POLICIES_KIND, is_type ? "policy" : "bucket");
-		result_text(result, at, POLICIES_NAME, is_type ? model_types[i] : model_buckets[i - MODEL_TYPES]);
-		if (is_type)
-			result_bool(result, at, POLICIES_ASKS_STUCK, false);
-		result_bool(result, at, POLICIES_RUNS_HERE, !is_paused);
-	}
-	return result;
-}
-
 /* ---- calls ---- */
 
 /* One row: so many zeros, and nulls behind them. */
@@ -528,7 +496,7 @@ plain_call(const PgStatement *statement)
 	if (statement == &call_late_commits)
 		return late_commits();
 	if (statement == &call_policies)
-		return policies();
+		return policies_read_all();
 	return NULL;
 }
 
@@ -577,6 +545,23 @@ model_call(Session *session, const ServerCall *call, const char **state)
 
 /* ---- applications and people ---- */
 
+/* A new row, which has a type, a bucket and a priority. */
+static void
+add_task(Row *row)
+{
+	row->queued = !world_happens(200);
+	row->status = row->queued ? ROW_SUBMITTED : ROW_WAITING;
+	row->next_us = model_clock_us() + world_between(0, SECONDS_TO_US(20));
+	row->runnable_us = model_clock_us();
+	if (world_happens(150))
+		row->expires_us = model_clock_us() + world_between(1, SECONDS_TO_US(40));
+	if (!row->queued)
+		judge_wait(row);
+	world_count(REACHED_TASKS);
+	tables_commit(true);
+	tables_trigger(row, row->queued ? -1 : row->next_us);
+}
+
 bool
 model_add_task(void)
 {
@@ -589,63 +574,24 @@ model_add_task(void)
 	row->type = (int) world_between(0, MODEL_TYPES - 1);
 	row->bucket = (int) world_between(0, MODEL_BUCKETS - 1);
 	row->priority = (int) world_between(0, TRIGGER_PRIORITIES - 1);
-	row->queued = !world_happens(200);
-	row->status = row->queued ? ROW_SUBMITTED : ROW_WAITING;
-	row->next_us = model_clock_us() + world_between(0, SECONDS_TO_US(20));
-	row->runnable_us = model_clock_us();
-	if (world_happens(150))
-		row->expires_us = model_clock_us() + world_between(1, SECONDS_TO_US(40));
-	if (!row->queued)
-		judge_wait(row);
-	world_count(REACHED_TASKS);
-	tables_commit(true);
-	tables_trigger(row, row->queued ? -1 : row->next_us);
+	add_task(row);
 	return true;
 }
 
-static void
-toggle(bool *pause)
+bool
+model_add_to_flood(int type, int bucket)
 {
-	*pause = !*pause;
-	server_notify(CHANNEL_CONFIG, "");
-}
+	Row		   *row;
 
-void
-model_pause_type(int type)
-{
-	toggle(&model.pauses_type[type]);
-	act_tell("type %s %s", model_types[type], model.pauses_type[type] ? "is paused" : "goes on");
-}
-
-void
-model_pause_bucket(int bucket)
-{
-	toggle(&model.pauses_bucket[bucket]);
-	act_tell("bucket %s %s", model_buckets[bucket], model.pauses_bucket[bucket] ? "is paused" : "goes on");
-}
-
-void
-model_pause_any(void)
-{
-	if (world_happens(700))
-		model_pause_type((int) world_between(0, MODEL_TYPES - 1));
-	else
-		model_pause_bucket((int) world_between(0, MODEL_BUCKETS - 1));
-}
-
-void
-model_resume_types(void)
-{
-	bool		is_changed = false; /* news for nothing makes nodes sweep */
-
-	for (int i = 0; i < MODEL_TYPES; i++)
-		is_changed |= model.pauses_type[i];
-	for (int i = 0; i < MODEL_BUCKETS; i++)
-		is_changed |= model.pauses_bucket[i];
-	memset(model.pauses_type, 0, sizeof(model.pauses_type));
-	memset(model.pauses_bucket, 0, sizeof(model.pauses_bucket));
-	if (is_changed)
-		server_notify(CHANNEL_CONFIG, "");
+	if (model.nflood == MODEL_FLOOD)
+		return false;
+	row = tables_new_row();
+	model.nflood++;
+	row->type = type;
+	row->bucket = bucket;
+	row->priority = (int) (world_happens(700) ? world_between(1, 3) : world_between(0, TRIGGER_PRIORITIES - 1));
+	add_task(row);
+	return true;
 }
 
 void

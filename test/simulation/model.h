@@ -4,8 +4,7 @@
  *		What the functions of the extension do, on tables in memory.
  *
  * The model knows the functions that a sidecar calls.  It names any other call, and
- * refuses it as an older extension would.  It has no functions of
- * policies.
+ * refuses it as an older extension would.  It has no functions that policies name.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +14,8 @@
 #include "server.h"
 
 #define MODEL_ADDED 400			/* by applications */
-#define MODEL_TASKS 600			/* schedules add the others */
+#define MODEL_FLOOD 150			/* by a flood of urgent tasks */
+#define MODEL_TASKS 750			/* schedules add the others */
 #define MODEL_SCHEDULES 3
 #define MODEL_TYPES 3
 #define MODEL_BUCKETS 2
@@ -97,6 +97,9 @@ extern int64 model_behind_us(void);
 
 /* False: there is no room for another task of an application. */
 extern bool model_add_task(void);
+
+/* The same for a flood, whose tasks are of that type and bucket, and mostly urgent. */
+extern bool model_add_to_flood(int type, int bucket);
 extern void model_cancel(int number);
 extern void model_cancel_any(void);
 
@@ -117,6 +120,19 @@ extern void model_pause_type(int type);
 extern void model_pause_bucket(int bucket);
 extern void model_pause_any(void);
 extern void model_resume_types(void);
+
+/* At the begin: types whose tasks rise. */
+extern void model_choose_agings(void);
+
+/* -1: its policy does not say. */
+extern void model_set_aging(int type, int64 us);
+extern void model_change_any_aging(void);
+
+/* After so long a task rises by one priority; 0: never. */
+extern int64 model_aging_us(int type);
+
+/* The shortest of all; 0: no task rises. */
+extern int64 model_shortest_aging_us(void);
 
 /* At the begin: limits of the cluster, and of each node for the whole run. */
 extern void model_choose_limits(void);

@@ -86,6 +86,11 @@ extern void nodes_forget(void);
 
 extern void nodes_begin(void);
 
+/* ---- policies ---- */
+
+extern void policies_begin(void);
+extern PGresult *policies_read_all(void);
+
 /* ---- limits ---- */
 
 extern void limits_begin(void);
@@ -151,11 +156,19 @@ extern PGresult *tasks_finish(const ServerCall *call);
 extern const Row *tasks_to_finish(const ServerCall *call, int i, bool ends);
 extern const Row *tasks_to_fence(const ServerCall *call, int i);
 extern PGresult *tasks_resolve_finish(const ServerCall *call);
-extern PGresult *tasks_sweep(const ServerCall *call);
 extern PGresult *tasks_promote(void);
 extern PGresult *tasks_expire(void);
 extern PGresult *tasks_recover(const ServerCall *call);
 extern PGresult *tasks_take_cancels(const ServerCall *call);
+
+/* Where the row lies, as a grab and a look tell it. */
+extern void tasks_put_place(PGresult *result, int row, int column, const Row *task);
+
+/* ---- sweeps.c ---- */
+
+extern PGresult *tasks_sweep(const ServerCall *call);
+
+/* ---- people.c ---- */
 
 /* A person wants it to end as CANCELLED, and a sidecar may have to see to it. */
 extern bool tables_is_to_cancel(const Row *row);

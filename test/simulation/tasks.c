@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tasks.c
- *		The model's tasks: grabbed, finished, swept, promoted, recovered.
+ *		The model's tasks: grabbed, finished, promoted, recovered.
  *
  * As the functions of sql/run, sql/queue and sql/cluster document it.
  *
@@ -10,7 +10,6 @@
 #include "base/port.h"
 
 #include "calls/calls.h"
-#include "common/hashfn.h"
 #include "judge.h"
 #include "tables.h"
 #include "values.h"
@@ -23,8 +22,8 @@ static const char *const rule_names[] = {"retry", "error", "fail", "ignore"};
 
 /* ---- grab ---- */
 
-static void
-put_place(PGresult *result, int row, int column, const Row *task)
+void
+tasks_put_place(PGresult *result, int row, int column, const Row *task)
 {
 	char		place[6] = {0, 0, 0, (char) (task->number >> 8), (char) task->number, 1};
 
@@ -146,7 +145,7 @@ tasks_grab(const ServerCall *call)
 		judge_grab(row, call->sent_us);
 		put_task(result, n, row, call->statement == &call_grab_bare);
 		result_time(result, n, GRAB_RUNNABLE, row->runnable_us);
-		put_place(result, n++, GRAB_PLACE, row);
+		tasks_put_place(result, n++, GRAB_PLACE, row);
 	}
 	tables_commit(durable);
 	return result;
@@ -448,82 +447,6 @@ tasks_resolve_finish(const ServerCall *call)
 	for (int i = 0; i < ids.n; i++)
 		if (has_finished(model_find(ids.values[i]), element_int(&versions, i), param_int(call, 2), param_int(call, 3)))
 			result_bytes(result, n++, 0, ids.values[i], 16);
-	return result;
-}
-
-/* ---- sweep ---- */
-
-static int
-compare_rows(const void *a, const void *b)
-{
-	const Row  *one = *(const Row *const *) a;
-	const Row  *two = *(const Row *const *) b;
-
-	if (one->type != two->type)
-		return one->type - two->type;
-	return one->priority != two->priority ? one->priority - two->priority : memcmp(one->id, two->id, 16);
-}
-
-/* Whether an earlier look has returned the row, or one behind it. */
-static bool
-is_behind(const Row *row, const Elements *after)
-{
-	for (int i = 0; i < after->n; i++)
-	{
-		const Row  *mark = model_find(after->values[i]);
-
-		if (mark != NULL && mark->status <= ROW_ERROR && mark->type == row->type && compare_rows(&mark, &row) >= 0)
-			return true;
-	}
-	return false;
-}
-
-static int
-collect_rows(const ServerCall *call, const Row **rows)
-{
-	int			n = 0;
-	int64		shares = param_int(call, 4);
-	Elements	skip;
-	Elements	after;
-
-	param_array(call, 2, &skip);
-	param_array(call, 6, &after);
-	for (int i = 0; i < model_count(); i++)
-	{
-		const Row  *row = model_row(i);
-
-		if (row->status == ROW_SUBMITTED && param_is_text(call, 0, model_buckets[row->bucket]) &&
-			!elements_have_text(&skip, model_types[row->type]) && !is_behind(row, &after) && !model_is_paused(row) &&
-			!model_has_expired(row) &&
-			(shares <= 1 || llabs((int32) hash_bytes(row->id, 16)) % shares == param_int(call, 3)))
-			rows[n++] = row;
-	}
-	qsort(rows, n, sizeof(Row *), compare_rows);
-	return n;
-}
-
-PGresult *
-tasks_sweep(const ServerCall *call)
-{
-	PGresult   *result = result_new(SWEEP_PLACE + 1);
-	const Row  *rows[MODEL_TASKS];
-	int			n = collect_rows(call, rows);
-	int			of_type = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		int			at = PQntuples(result);
-
-		of_type = i > 0 && rows[i - 1]->type == rows[i]->type ? of_type + 1 : 1;
-		if (of_type > param_int(call, 1) || (of_type > 1 && at >= param_int(call, 5)))
-			continue;
-		result_bytes(result, at, SWEEP_ID, rows[i]->id, 16);
-		result_int(result, at, SWEEP_VERSION, rows[i]->version);
-		result_text(result, at, SWEEP_TYPE, model_types[rows[i]->type]);
-		result_int(result, at, SWEEP_PRIORITY, rows[i]->priority);
-		result_int(result, at, SWEEP_SIZE, rows[i]->size);
-		put_place(result, at, SWEEP_PLACE, rows[i]);
-	}
 	return result;
 }
 

@@ -26,7 +26,7 @@ static const Shape shapes[] = {
 	{&call_start_node, "sn", -1},
 	{&call_tick, "bbbiiTibii", 0},
 	{&call_end_node, "-", 0},
-	{&call_policies, "tt-----b-", -1},
+	{&call_policies, "tt---i-b-", -1},
 	{&call_promote, "ii-", -1},
 	{&call_expire, "i", -1},
 	{&call_schedules, "iiii", -1},

@@ -116,7 +116,8 @@ sides_begin(void)
 
 	sides_show_time();
 	sides_ask("TRUNCATE twtasks.task, twtasks.finished_task, twtasks.task_attempt, twtasks.unique_key, twtasks.audit, "
-			  "twtasks.cancel_request, twtasks.node, twtasks.pause, twtasks.schedule, twtasks.schedule_run, twtasks.schedule_audit", NULL);
+			  "twtasks.cancel_request, twtasks.node, twtasks.pause, twtasks.schedule, twtasks.schedule_run, twtasks.schedule_audit, "
+			  "twtasks.type_policy, twtasks.policy_audit", NULL);
 }
 
 /* ---- sessions ---- */

@@ -287,6 +287,18 @@ pause_or_resume(void)
 			  is_type ? model_types[which] : model_buckets[which]);
 }
 
+static void
+change_aging(void)
+{
+	static const int ms[] = {0, 100, 700, 3000, 20000};
+	int			type = (int) chance_between(0, MODEL_TYPES - 1);
+	int			aging_ms = ms[chance_between(0, lengthof(ms) - 1)];
+
+	world_tell("tasks of type %s rise after %d ms", model_types[type], aging_ms);
+	model_set_aging(type, MS_TO_US(aging_ms));
+	sides_ask(psprintf("SELECT twtasks.configure_type($1, aging => '%d ms')", aging_ms), model_types[type]);
+}
+
 /* Periods of minutes that a cron expression can name. */
 static ScheduleTerms
 any_terms(void)
@@ -375,7 +387,7 @@ static const struct
 }			kinds[] = {
 	{start_node, 4}, {tick, 8}, {end_node, 1}, {lose_session, 2}, {end_left, 1},
 	{grab, 12}, {resolve_grab, 2}, {finish, 10}, {resolve_finish, 3}, {sweep, 4}, {policies, 1}, {promote, 4}, {expire, 2}, {recover, 6},
-	{take_cancels, 2}, {run_schedules, 4}, {add, 7}, {change_schedule, 3}, {cancel, 3}, {resume, 2}, {pause_or_resume, 1}, {pass_time, 10}, {pass_minutes, 1}, {set_clock, 1}
+	{take_cancels, 2}, {run_schedules, 4}, {add, 7}, {change_schedule, 3}, {cancel, 3}, {resume, 2}, {pause_or_resume, 1}, {change_aging, 2}, {pass_time, 10}, {pass_minutes, 1}, {set_clock, 1}
 };
 
 void
