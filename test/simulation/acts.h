@@ -34,6 +34,7 @@ typedef enum Habit
 	HABIT_RATES,
 	HABIT_LOCKS,
 	HABIT_KAFKA,
+	HABIT_AGING,
 	HABIT_COUNT
 } Habit;
 

@@ -565,7 +565,7 @@ tell_grabbed(const Process *process, const PgStatement *statement, const WirePar
 		const Row  *row = model_find(ids.values[i]);
 
 		if (row != NULL)
-			times_leave(row);
+			order_leave(row);
 	}
 	for (int i = 0; i < ids.n; i++)
 	{

@@ -278,17 +278,20 @@ next_fault(void *arg)
 }
 
 static void
+tell_added(void)
+{
+	Row		   *row = model_find(model_row(model_count() - 1)->id);
+
+	row->padding = world_happens(800) ? 0 : (int) world_between(500, 4000);
+	act_tell("task %d of type %s and priority %d is added, %s", row->number, model_types[row->type], row->priority,
+			 model_status_name(row->status));
+}
+
+static void
 add_task(int number)
 {
-	Row		   *row;
-
 	if (act_begin(number) && server_is_up() && model_add_task())
-	{
-		row = model_find(model_row(model_count() - 1)->id);
-		row->padding = world_happens(800) ? 0 : (int) world_between(500, 4000);
-		act_tell("task %d of type %s and priority %d is added, %s", row->number, model_types[row->type], row->priority,
-				 model_status_name(row->status));
-	}
+		tell_added();
 	act_end();
 }
 
@@ -299,6 +302,19 @@ faults_add_tasks(int n)
 
 	for (int i = 1; i <= n; i++)
 		add_task(number + i);
+}
+
+void
+faults_add_to_flood(int n, int type, int bucket)
+{
+	int			number = acts_next();
+
+	for (int i = 1; i <= Min(n, ACTS_AT_ONCE - 1); i++)
+	{
+		if (act_begin(number + i) && model_add_to_flood(type, bucket))
+			tell_added();
+		act_end();
+	}
 }
 
 static void
@@ -333,6 +349,18 @@ next_schedule_act(void *arg)
 	act_end();
 }
 
+/* People let tasks rise sooner, later or not at all. */
+static void
+next_aging(void *arg)
+{
+	if (world_now_us() >= end_us)
+		return;
+	if (act_begin(acts_next()) && server_is_up())
+		model_change_any_aging();
+	(void) world_after(world_between(SECONDS_TO_US(1), SECONDS_TO_US(60)), next_aging, NULL);
+	act_end();
+}
+
 static void
 next_lock(void *arg)
 {
@@ -356,6 +384,14 @@ faults_choose_locks(void)
 	act_end();
 }
 
+static void
+begin_acts(EventFn next)
+{
+	world_enter(acts_next());
+	(void) world_after(world_between(0, SECONDS_TO_US(30)), next, NULL);
+	world_leave();
+}
+
 void
 faults_begin(int64 us, bool is_light)
 {
@@ -369,11 +405,10 @@ faults_begin(int64 us, bool is_light)
 	(void) world_after(world_between(0, SECONDS_TO_US(3)), next_fault, NULL);
 	(void) world_after(world_between(0, SECONDS_TO_US(2)), next_tasks, NULL);
 	world_leave();
-	if (!model_has_schedules())
-		return;
-	world_enter(acts_next());
-	(void) world_after(world_between(0, SECONDS_TO_US(30)), next_schedule_act, NULL);
-	world_leave();
+	if (model_has_schedules())
+		begin_acts(next_schedule_act);
+	if (model_shortest_aging_us() > 0)
+		begin_acts(next_aging);
 }
 
 void

@@ -20,6 +20,9 @@ extern void faults_begin(int64 us, bool is_light);
 /* Adds n tasks, fewer than ACTS_AT_ONCE, each of them an act. */
 extern void faults_add_tasks(int n);
 
+/* The same for a flood of mostly urgent tasks of one type and bucket; n may be 0 or less. */
+extern void faults_add_to_flood(int n, int type, int bucket);
+
 /* Ends all that still lasts: the server is up, the network whole, no machine frozen. */
 extern void faults_end(void);
 

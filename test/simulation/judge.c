@@ -199,7 +199,7 @@ judge_ask(const Process *process, const Row *row, int64 version)
 {
 	Life	   *of = life(row->number, version);
 
-	times_ask(process, row);
+	order_ask(process, row);
 	if (of->asker == process)
 		return;
 	of->asker = process;

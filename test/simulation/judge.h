@@ -26,8 +26,10 @@
  *	  faults are heavy or a clock was set;
  *	- a task that a person has cancelled before its grab is grabbed no more soon after that,
  *	  while the faults are light.  A lock on its row keeps it from its end;
- *	- a node that works alone asks for no task while a more urgent one of its type and
- *	  bucket has waited in its memory;
+ *	- a node that works alone asks for no task while another one of its type and bucket
+ *	  waits in its memory, and is more urgent, or as urgent and there for longer.  A task
+ *	  whose type has an aging counts as the priority to which it has risen, neither late
+ *	  nor early;
  *	- a node that frees a slot of the cluster offers it if others wait, and a node that is
  *	  offered one uses it or hands it on, unless it has all slots of that limit, once
  *	  nothing fails;

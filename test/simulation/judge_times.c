@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * judge_times.c
- *		When a task may start, when it must move on, and which task goes first.
+ *		When a task may start, and when it must move on.
  *
  * All times here are the world's.  Setting the database's clock moves the times of tasks,
  * so the claims about them end there.
@@ -34,18 +34,8 @@
 /* No node works, and tasks wait. */
 #define IDLE_US SECONDS_TO_US(20)
 
-/* A task that waits so long is in the memory of the node, and goes before less urgent ones. */
-#define PLACED_US SECONDS_TO_US(8)
-
 #define LIMITS_MOST (MODEL_TYPES + 1)
 #define INCARNATIONS 501
-
-/* A task that waits for a node, as seen since then. */
-typedef struct Place
-{
-	int64		version;
-	int64		since_us;
-} Place;
 
 typedef struct Times
 {
@@ -58,7 +48,6 @@ typedef struct Times
 	int64		due_us[MODEL_TASKS];	/* a task must not start before */
 	int64		cancelled_us[MODEL_TASKS];	/* by a person, while it was
 											 * SUBMITTED */
-	Place		places[MODEL_TASKS];
 
 	/* Turns not used yet, and slots not offered yet; 0: none. */
 	int64		told_us[LIMITS_MOST][INCARNATIONS];
@@ -73,9 +62,8 @@ times_begin(void)
 {
 	memset(&times, 0, sizeof(times));
 	judge_schedules_begin();
+	order_begin();
 	times.light_us = times.quiet_us = -1;
-	for (int i = 0; i < MODEL_TASKS; i++)
-		times.places[i].version = -1;
 }
 
 void
@@ -162,62 +150,10 @@ times_grab(const Row *row)
 				   times.due_us[row->number] / 1e6);
 }
 
-/* ---- priorities ---- */
-
-static bool
-can_run(const Row *row)
+bool
+times_is_alone(void)
 {
-	return row->status == ROW_SUBMITTED && !model_is_paused(row) && !model_has_expired(row);
-}
-
-/* The node has had the time to hear of the task. */
-static bool
-has_place(const Row *row)
-{
-	const Place *place = &times.places[row->number];
-
-	return can_run(row) && place->version == row->version && world_now_us() - place->since_us > PLACED_US;
-}
-
-/* A refused task gets its place back. */
-void
-times_leave(const Row *row)
-{
-	times.places[row->number].since_us = world_now_us();
-}
-
-void
-times_ask(const Process *process, const Row *row)
-{
-	if (!times.is_alone || times.quiet_us < 0 || !machines_keeps_order(process->machine, row->type))
-		return;
-	for (int i = 0; i < model_count(); i++)
-	{
-		const Row  *other = model_row(i);
-
-		if (other->type == row->type && other->bucket == row->bucket && other->priority < row->priority &&
-			has_place(other))
-			world_fail("%s asks for task %d of priority %d, and passes over task %d of priority %d", process->name,
-					   row->number, row->priority, other->number, other->priority);
-	}
-}
-
-static void
-note_places(void)
-{
-	for (int i = 0; i < model_count(); i++)
-	{
-		const Row  *row = model_row(i);
-		Place	   *place = &times.places[i];
-
-		if (!can_run(row))
-			place->version = -1;
-		else if (place->version != row->version)
-			*place = (Place)
-		{
-			row->version, world_now_us()
-		};
-	}
+	return times.is_alone && times.quiet_us >= 0;
 }
 
 /* ---- offers ---- */
@@ -314,7 +250,7 @@ check_idle(void)
 	{
 		const Row  *row = model_row(i);
 
-		nwaiting += can_run(row);
+		nwaiting += order_can_run(row);
 		is_busy |= row->status == ROW_PROCESSING && row->incarnation != 0;
 	}
 	/* A trigger may have been lost before the faults ended. */
@@ -342,7 +278,7 @@ judge_expect_noise(void)
 void
 judge_look(void)
 {
-	note_places();
+	order_look();
 	judge_schedules_look();
 	if (times.quiet_us < 0 || world_now_us() < times.quiet_us)
 		return;

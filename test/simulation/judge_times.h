@@ -27,11 +27,22 @@ extern int64 times_late_us(int64 due_us);
 /* The row is grabbed now. */
 extern void times_grab(const Row *row);
 
-/* A call asks for the task, so others of the call do not pass over it. */
-extern void times_leave(const Row *row);
+/* One node works alone, and nothing fails. */
+extern bool times_is_alone(void);
 
-/* See judge_ask(); after times_leave() for all tasks of the call. */
-extern void times_ask(const Process *process, const Row *row);
+/* ---- judge_order.c ---- */
+
+extern void order_begin(void);
+extern void order_look(void);
+
+/* A node may start it, and it waits for that. */
+extern bool order_can_run(const Row *row);
+
+/* A call asks for the task, so others of the call do not pass over it. */
+extern void order_leave(const Row *row);
+
+/* See judge_ask(); after order_leave() for all tasks of the call. */
+extern void order_ask(const Process *process, const Row *row);
 
 /* ---- judge_rates.c ---- */
 

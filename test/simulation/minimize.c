@@ -23,7 +23,7 @@
 static const char *const habit_names[HABIT_COUNT] = {
 	"the network is slow at times", "the server is slow at times", "workers break the protocol, hang and die",
 	"workers cannot be started", "handlers have other results than done", "schedules add tasks", "limits have rates", "transactions lock rows",
-	"Kafka and its helpers fail"
+	"Kafka and its helpers fail", "tasks rise"
 };
 
 /* A run in a process of its own, which shares this with us. */

@@ -27,6 +27,10 @@
 /* Schedules go on for so long while it is alone. */
 #define SCHEDULES_US SECONDS_TO_US(70)
 
+/* A flood adds tasks so that at least so many wait. */
+#define FLOOD_US SECONDS_TO_US(30)
+#define FLOOD_WAITING 10
+
 static void
 run_for(int64 us)
 {
@@ -89,6 +93,34 @@ run_schedules(void)
 	model_pause_schedules(true);
 }
 
+static int
+count_waiting(int type, int bucket)
+{
+	int			n = 0;
+
+	for (int i = 0; i < model_count(); i++)
+		n += model_row(i)->status == ROW_SUBMITTED && model_row(i)->type == type && model_row(i)->bucket == bucket;
+	return n;
+}
+
+/* Urgent work does not run out for a while, and the tasks of its type rise beside it. */
+static void
+flood(void)
+{
+	int64		until_us = world_now_us() + FLOOD_US;
+	int			type = (int) world_between(0, MODEL_TYPES - 1);
+	int			bucket = (int) world_between(0, MODEL_BUCKETS - 1);
+
+	if (model_aging_us(type) == 0)
+		return;
+	while (world_now_us() < until_us)
+	{
+		faults_add_to_flood(FLOOD_WAITING - count_waiting(type, bucket), type, bucket);
+		run_for(MS_TO_US(500));
+		judge_look();
+	}
+}
+
 /* A node that has stood still while others did its work shows it when they are gone. */
 static void
 try_alone(void)
@@ -102,6 +134,8 @@ try_alone(void)
 	judge_expect_quiet(true);
 	faults_add_tasks(ALONE_TASKS);
 	faults_add_tasks(ALONE_TASKS);
+	if (model_shortest_aging_us() > 0)
+		flood();
 	run_schedules();
 	wait_for_ends(ALONE_US);
 }
@@ -135,6 +169,9 @@ run(uint64 seed, bool is_told, Acts *acts)
 	act_end();
 	if (act_begin(HABIT_RATES) && world_happens(300))
 		model_choose_rates();
+	act_end();
+	if (act_begin(HABIT_AGING) && world_happens(300))
+		model_choose_agings();
 	act_end();
 	faults_choose_locks();
 	lease_s = world_happens(500) ? 30 : world_between(5, 12);

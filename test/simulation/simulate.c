@@ -31,7 +31,8 @@ static Acts acts;
 
 static const char *const count_names[REACHED_COUNT] = {
 	"tasks", "runs of handlers", "processes of workers", "processes of commands", "runs of functions", "faults", "tasks taken over", "grabs refused by a limit", "calls lost",
-	"grabs undone by a crash", "late starts", "occurrences of schedules", "lines through the door", "waits for a lock", "triggers through Kafka"
+	"grabs undone by a crash", "late starts", "occurrences of schedules", "lines through the door", "waits for a lock", "triggers through Kafka",
+	"tasks ahead of more urgent ones"
 };
 
 /* In a process of its own; adds what it has reached.  False: something was wrong. */

@@ -81,6 +81,7 @@ typedef enum Reached
 	REACHED_DOOR,
 	REACHED_LOCKS,
 	REACHED_KAFKA,
+	REACHED_RISEN,
 	REACHED_COUNT
 } Reached;
 
