@@ -285,40 +285,62 @@ log_down(Candidacy *candidacy, const char *reason)
 	candidacy->down_logged_us = loop_now_us(candidacy->loop);
 }
 
-static void
-give_credentials(Candidacy *candidacy)
+/* The first line of the file, to be forgotten; NULL after a line of the log. */
+static char **
+read_digest(Candidacy *candidacy)
 {
 	char	   *reason = NULL;
-	char	  **lines;
+	char	  **lines = secret_file_read(candidacy->settings->digest_file, &reason);
+	char	   *message;
 
-	if (candidacy->settings->digest_file == NULL)
-		return;
-	lines = secret_file_read(candidacy->settings->digest_file, &reason);
-	if (lines == NULL)
-	{
-		char	   *message = psprintf("digest_file: %s", reason);
-
-		log_down(candidacy, message);
-		pfree(message);
-		pfree(reason);
-		return;
-	}
-	(void) zoo_add_auth(zk_handle(candidacy->session), "digest", lines[0],
-						(int) strlen(lines[0]), NULL, NULL);
-	secret_file_forget(lines);
+	if (lines != NULL)
+		return lines;
+	message = psprintf("digest_file: %s", reason);
+	log_down(candidacy, message);
+	pfree(message);
+	pfree(reason);
+	return NULL;
 }
 
-static void
+/*
+ * False, after a line of the log: the session has no credentials, so ZooKeeper would
+ * refuse its nodes for as long as it lasts.
+ */
+static bool
+give_credentials(Candidacy *candidacy)
+{
+	char	  **lines;
+	int			rc;
+
+	if (candidacy->settings->digest_file == NULL)
+		return true;
+	lines = read_digest(candidacy);
+	if (lines == NULL)
+		return false;
+	rc = zk_add_digest(candidacy->session, lines[0]);
+	secret_file_forget(lines);
+	if (rc != ZOK)
+		log_down(candidacy, zerror(rc));
+	return rc == ZOK;
+}
+
+/* False, after a line of the log: two nodes with one name would both lead. */
+static bool
 make_guid(Candidacy *candidacy)
 {
 	unsigned char bytes[GUID_LEN / 2];
 
 	if (!pg_strong_random(bytes, sizeof(bytes)))
-		memset(bytes, 0, sizeof(bytes));
+	{
+		log_down(candidacy, "could not generate random bytes");
+		return false;
+	}
 	for (int i = 0; i < GUID_LEN / 2; i++)
 		snprintf(candidacy->guid + 2 * i, 3, "%02x", bytes[i]);
+	return true;
 }
 
+/* The next look tries again where this fails. */
 static void
 on_found(void *arg, const char *addresses, const char *error)
 {
@@ -334,10 +356,10 @@ on_found(void *arg, const char *addresses, const char *error)
 		log_down(candidacy, addresses == NULL ? error : strerror(errno));
 		return;
 	}
-	make_guid(candidacy);
 	make_paths(candidacy);
 	candidacy->asked_us = loop_now_us(candidacy->loop);
-	give_credentials(candidacy);
+	if (!make_guid(candidacy) || !give_credentials(candidacy))
+		end_session(candidacy);
 }
 
 /* A session that was silent for too long is over. */

@@ -143,6 +143,12 @@ zk_handle(const ZkSession *session)
 	return session->handle;
 }
 
+int
+zk_add_digest(const ZkSession *session, const char *digest)
+{
+	return zoo_add_auth(session->handle, "digest", digest, (int) strlen(digest), NULL, NULL);
+}
+
 ZkState
 zk_state(const ZkSession *session)
 {

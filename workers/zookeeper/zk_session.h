@@ -43,6 +43,9 @@ extern void zk_close(ZkSession *session);
 extern zhandle_t * zk_handle(const ZkSession *session);
 extern void zk_flush(ZkSession *session);
 
+/* The session acts in the name of USER:PASSWORD from now on, unless the code is an error. */
+extern int	zk_add_digest(const ZkSession *session, const char *digest) MUSTCHECK;
+
 extern ZkState zk_state(const ZkSession *session);
 
 /* How long the server keeps a session from which it hears nothing. */
