@@ -15,7 +15,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "workers/kafka/kafka.h"
+
+/*
+ * librdkafka 2.0 waits for ever for a consumer whose main thread it could not begin.
+ * The process ends then, and another one follows.
+ */
+#define START_S 10
 
 /* Limits the events of one turn, so that other work is not held up. */
 #define EVENTS_A_TURN 1000
@@ -129,8 +136,20 @@ on_timer(void *arg)
 	pump(arg);
 }
 
+static void
+give_up(int signo)
+{
+	static const char text[] = "could not start a Kafka client: librdkafka does not come back\n";
+	ssize_t		ignored;
+
+	(void) signo;
+	ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+	(void) ignored;
+	_exit(EXIT_NO_RESOURCES);
+}
+
 /*
- * Blocks all signals while the library starts its threads: only the loop's
+ * Blocks all other signals while the library starts its threads: only the loop's
  * thread handles signals.
  */
 static rd_kafka_t *
@@ -142,8 +161,12 @@ start(rd_kafka_type_t type, rd_kafka_conf_t * conf, char **reason)
 	rd_kafka_t *handle;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
+	signal(SIGALRM, give_up);
+	alarm(START_S);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	handle = rd_kafka_new(type, conf, error, sizeof(error));
+	alarm(0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (handle == NULL)
 	{
