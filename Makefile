@@ -175,7 +175,7 @@ simulate-conformance: install ## the simulation's model beside the extension: SE
 torture: install ## all faults at random, judged by independent witnesses: MINUTES=10 SEED=1 BATCH=600; RUNS=20 for many seeds in turn
 	@$(if $(RUNS),scripts/torture-runs $(RUNS),scripts/torture) $(or $(MINUTES),10) "$(SEED)" $(BATCH)
 
-nth-call: install ## each system call of a program fails once: TARGET=twtasksd, twtasks-web, twtasksctl, twtasks-http, twtasks-notify, twtasks-kafka or twtasks-import, PART=10 for a tenth, CALLS="read|write"
+nth-call: install ## each system call of a program fails once: TARGET=twtasksd, election, twtasks-web, twtasksctl, twtasks-http, twtasks-notify, twtasks-kafka, listen, triggers, twtasks-zookeeper or twtasks-import, PART=10 for a tenth, CALLS="read|write"
 	@scripts/nth-call $(or $(TARGET),twtasksd) $(or $(PART),1) $(if $(CALLS),'$(CALLS)')
 
 campaign-limits: install ## crashes under limits of the whole cluster, many thousands

@@ -17,14 +17,14 @@ use TwTasks::Wait;
 my $number = 0;
 
 # A program such as "http" under a name of the test, not started yet; "hello" has its
-# settings, and "env" goes into its environment.
+# settings, "arguments" those that it gets, and "env" goes into its environment.
 sub prepare
 {
 	my ($class, $program, $name, %config) = @_;
 
 	my $self = $class->SUPER::prepare(undef, $name, program => TwTasks::Sidecar::beside($program), %config);
 
-	$self->{ids} = [];
+	@$self{qw(ids lines unread)} = ([], [], '');
 	return $self;
 }
 
@@ -35,11 +35,12 @@ sub config_for
 	return \%config;
 }
 
-# Starts it, and says hello.
+# Starts it, or another one in its place, and says hello.  The lines of the first one stay.
 sub launch
 {
 	my ($self) = @_;
 
+	$self->said;
 	PostgreSQL::Test::Utils::append_to_file($self->{log_path}, '');
 	$self->{log_offset} = -s $self->{log_path};
 	delete $self->{status};
@@ -48,7 +49,7 @@ sub launch
 	$self->{pid} = fork // die "could not fork: $!";
 	$self->become($in, $out) if $self->{pid} == 0;
 	fcntl $self->{from}, F_SETFL, O_NONBLOCK or die "could not set a pipe: $!";
-	@$self{qw(unread lines)} = ('', []);
+	$self->{unread} = '';
 	$self->hello;
 	return $self;
 }
@@ -61,7 +62,7 @@ sub become
 	open STDIN, '<&', $in or POSIX::_exit(126);
 	open STDOUT, '>&', $out or POSIX::_exit(126);
 	open STDERR, '>>', $self->{log_path} or POSIX::_exit(126);
-	exec { $self->program } $self->program or POSIX::_exit(127);
+	exec { $self->program } $self->program, @{ $self->{config}{arguments} // [] } or POSIX::_exit(127);
 }
 
 # A later one has the same settings.

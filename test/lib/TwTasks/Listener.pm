@@ -75,6 +75,7 @@ sub launch
 	{
 		close $in;
 		delete $ENV{PGAPPNAME};
+		%ENV = (%ENV, %{ $self->{env} });
 		open STDIN, '<&', $out or POSIX::_exit(126);
 		open STDOUT, '>', '/dev/null' or POSIX::_exit(126);
 		open STDERR, '>>', $self->{log_path} or POSIX::_exit(126);
@@ -92,7 +93,7 @@ sub stop
 {
 	my ($self) = @_;
 
-	close delete $self->{in};
+	close delete $self->{in} if $self->{in};
 	return $self->wait_for_exit;
 }
 

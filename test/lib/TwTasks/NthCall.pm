@@ -324,9 +324,13 @@ sub fault_of_end
 	my ($program, $status, $options) = @_;
 
 	return '' if $status == 0;
-	return stack($program->{name}) =~ /getpwuid_r|OPENSSL_init_crypto/ ? '' : 'signal ' . ($status & 127) if $status & 127;
+	if (my $signal = $status & 127)
+	{
+		return '' if stack($program->{name}) =~ /getpwuid_r|OPENSSL_init_crypto/;
+		return $options->{aborts} && words($program) =~ $options->{aborts} ? '' : "signal $signal";
+	}
 	return "ended by itself with status $status" if !may_end($program, $options);
-	return words($program) =~ /FATAL|out of memory|refused: / ? '' : "ended by itself with status $status, and does not say why";
+	return words($program) =~ ($options->{why} // qr/FATAL|out of memory|refused: /) ? '' : "ended by itself with status $status, and does not say why";
 }
 
 # Returns what is wrong with the log of a program whose case has words for it, or ''.
@@ -395,6 +399,22 @@ sub run_clean
 	return $usual;
 }
 
+# Lets programs run and stop, and returns what is wrong.  A program that hangs ends its round
+# alone, so the other cases have their verdict.
+sub faults_of_round
+{
+	my ($usual, $programs, %options) = @_;
+	my @faults = eval {
+		$options{run}->(@$programs);
+		map { faults($_, $usual, %options) } @$programs;
+	};
+
+	return @faults if $@ eq '';
+	unshift @faults, $@;
+	$_->kill9, $_->stop foreach @$programs;
+	return @faults;
+}
+
 # Tries cases, so many at once; returns what is wrong, and how many have failed.
 sub try_cases
 {
@@ -407,8 +427,7 @@ sub try_cases
 	{
 		my @programs = map { prepare($options{prefix} . ++$number, $_, %options) } splice @cases, 0, $options{at_once};
 
-		$options{run}->(@programs);
-		push @faults, map { faults($_, $usual, %options) } @programs;
+		push @faults, faults_of_round($usual, \@programs, %options);
 		$failed += grep { failed($_->{name}) } @programs;
 	}
 	return (\@faults, $failed);
@@ -430,6 +449,8 @@ sub leak_found_ok
 #	cases => those of each run, or a function of the counts; "make nth-call" tries others
 #	ends => calls whose failure may end the program, with reasons
 #	starts => those that may only end it before its log fits begun
+#	why => what its log must say where it ends by itself
+#	aborts => what its log says where a library of others has ended it by a signal
 #	leak => a case beside which the library leaves a pipe open
 #	prefix => begins the programs' names		at_once => how many run
 sub cases_ok
