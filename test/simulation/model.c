@@ -149,6 +149,7 @@ tables_new_row(void)
 	memcpy(row->id + 12, &number, sizeof(number));
 	row->number = model.nrows++;
 
+	row->created_us = model_clock_us();
 	row->cancel = -1;
 	row->size = MODEL_SIZE;
 	return row;

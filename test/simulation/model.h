@@ -61,6 +61,7 @@ typedef struct Row
 	bool		queued;
 	int64		next_us;		/* by the database's clock, as those below */
 	int64		runnable_us;	/* SUBMITTED since then */
+	int64		created_us;
 	int64		expires_us;		/* 0: never */
 	int64		deadline_us;
 	int64		grabbed_us;

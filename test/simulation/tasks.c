@@ -325,7 +325,7 @@ apply(Row *row, const char *result, int64 delay_us, int64 incarnation, int64 tok
 	}
 	else if (strcmp(result, "release") == 0 && delay_us == 0)
 	{
-		row->runnable_us = row->queued ? Min(row->runnable_us, model_clock_us()) : model_clock_us();
+		row->runnable_us = row->queued ? Min(Max(row->runnable_us, row->created_us), model_clock_us()) : model_clock_us();
 		tables_move(row, ROW_SUBMITTED, incarnation, token);
 		row->queued = true;
 		row->tries--;
