@@ -132,7 +132,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-	IF twtasks_internal.leave_step(state) THEN
+	-- An identifier without a task has just been started.  put_step() sees whether a
+	-- function of its kind has decided it since.
+	IF state.task IS NULL OR twtasks_internal.leave_step(state) THEN
 		PERFORM twtasks_internal.put_step(known, state, wanted);
 	END IF;
 END $$;

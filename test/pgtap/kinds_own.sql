@@ -6,7 +6,7 @@ BEGIN;
 \ir ../lib/tasks.sql
 \ir ../lib/kinds.sql
 SET twtasks.testing = on;
-SELECT plan(19);
+SELECT plan(20);
 
 -- Decides by hand if the event names the function, and then says something else.
 CREATE FUNCTION public.regress_by_hand(event jsonb, identifier text, function text) RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp
@@ -79,6 +79,8 @@ SELECT is(pg_temp.becomes('{"n": 11, "kind": "act", "last": 1, "say": {}, "resul
 SELECT is((SELECT count(*) FROM twtasks.attempts WHERE identifier = 'act-11'), 1::bigint, '... and is the same attempt');
 SELECT is((SELECT string_agg(DISTINCT f.status || ' ' || f.error, ', ') FROM twtasks.finished_task f WHERE f.data->>'identifier' IN ('act-12', 'act-13') AND f.status <> 'DONE'),
 	'CANCELLED its identifier was decided while the step was added', 'a step that is not wanted any more says why');
+SELECT results_eq($$SELECT f.status::text, (SELECT count(*) FROM twtasks.attempts a WHERE a.identifier = 'act-1') FROM twtasks.finished_task f WHERE f.data->>'identifier' = 'act-1'$$,
+	$$VALUES ('CANCELLED', 0::bigint)$$, 'still_needed that decides when its identifier starts leaves no attempt, and a step that never ran');
 SELECT is_empty('SELECT * FROM twtasks.broken_outcomes', 'no invariant is broken');
 SELECT is_empty($$SELECT * FROM twtasks.outcomes o WHERE o.decision = 'by hand' AND o.decided_by IS NULL$$, 'each decision by hand has its person');
 SELECT * FROM finish();
