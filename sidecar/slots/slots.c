@@ -131,7 +131,8 @@ slots_wait(Limit *limit, SlotWaiter *waiter)
 	}
 	for (; above != NULL; above = limit_parent(above))
 		limit_yield(above);
-	each_step(waiter->wants, limit_hand_on);
+	for (Limit *step = waiter->wants; step != NULL; step = step_up(leaf, step))
+		limit_hand_on(step, limit);
 }
 
 void
