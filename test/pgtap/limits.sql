@@ -3,7 +3,7 @@
 -- cluster lets through, when a slot ends, and whose turn it is then.
 --
 \ir ../lib/tasks.sql
-SELECT plan(118);
+SELECT plan(121);
 
 TRUNCATE twtasks.slot_use, twtasks.limit_rule;
 CREATE FUNCTION pg_temp.other() RETURNS bigint LANGUAGE plpgsql
@@ -245,6 +245,14 @@ SELECT pg_temp.won(pg_temp.add('O', 1), pg_temp.other()), pg_temp.won(pg_temp.ad
 SELECT is(pg_temp.queue(), 'me', 'a node that has ended gets no refusal');
 UPDATE twtasks.slot_use SET waiting = ARRAY[pg_temp.other()] || waiting, epoch = epoch + 1 WHERE name = 'O' AND epoch > 0;
 SELECT is(pg_temp.offer(1, true, pg_temp.node()), 1, 'a node that has ended has no turn');
+SELECT pg_temp.anew();
+SELECT set_config('test.other', '', false), twtasks.configure_limit('O', 2, 'cluster') \g /dev/null
+SELECT pg_temp.try(pg_temp.add('O', 2), pg_temp.other(), 'ignore'), pg_temp.won(pg_temp.add('O', 1)) \g /dev/null
+SELECT twtasks_internal.recover_tasks() \g /dev/null
+SELECT is(pg_temp.queue(), 'me', 'a node waits while another one has the slots');
+SELECT twtasks_internal.end_node(pg_temp.other()), twtasks_internal.recover_tasks() \g /dev/null
+SELECT is(pg_temp.queue(), NULL, 'it is told of slots of a gone node whose tasks stay PROCESSING');
+SELECT is(pg_temp.won(pg_temp.add('O', 2)), 2, 'those slots are free');
 SELECT throws_ok($$SELECT twtasks_internal.offer_slots('{O,P}', '{1}', '{t}', 1)$$, '22023', 'arrays must have one length', 'arrays of different lengths are refused');
 
 -- ---- what is forgotten ----

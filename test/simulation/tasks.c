@@ -550,7 +550,10 @@ tasks_recover(const ServerCall *call)
 		bool		is_late = row->queued ? whole_table && row->deadline_us <= model_clock_us() :
 			row->next_us <= model_clock_us();
 
-		if (row->status != ROW_PROCESSING || row->rule == RULE_IGNORE || !(is_orphan || is_late))
+		if (row->status != ROW_PROCESSING)
+			continue;
+		freed[row->type] += is_orphan;
+		if (row->rule == RULE_IGNORE || !(is_orphan || is_late))
 			continue;
 		if (is_orphan)
 			nodes_find(row->incarnation)->has_orphan = true;
@@ -562,7 +565,7 @@ tasks_recover(const ServerCall *call)
 		}
 		if (row->queued && !is_orphan)
 			judge_overdue(row);
-		freed[row->type]++;
+		freed[row->type] += !is_orphan;
 		apply_rule(row, counts);
 	}
 	nodes_forget();
