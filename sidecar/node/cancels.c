@@ -10,7 +10,9 @@
 #include "node/cancels.h"
 #include "calls/calls.h"
 
-#define AGAIN_US MS_TO_US(200)
+/* A lock may last for hours, and each look reads all requests, so the delay doubles. */
+#define AGAIN_MIN_US MS_TO_US(200)
+#define AGAIN_MAX_US SECONDS_TO_US(1)
 
 struct Cancels
 {
@@ -19,17 +21,32 @@ struct Cancels
 	CancelFn	fn;
 	void	   *arg;
 	LoopTimer  *timer;			/* the next look */
+	int64		again_us;		/* its delay */
 	bool		is_wanted;
 	bool		is_under_way;
 };
 
-void
-cancels_want(void *arg)
+static void
+look(void *arg)
 {
 	Cancels    *cancels = arg;
 
 	cancels->is_wanted = true;
 	loop_want_turn(cancels->loop);
+}
+
+void
+cancels_want(void *arg)
+{
+	((Cancels *) arg)->again_us = AGAIN_MIN_US;
+	look(arg);
+}
+
+static void
+look_again(Cancels *cancels)
+{
+	loop_timer_start(cancels->timer, cancels->again_us);
+	cancels->again_us = Min(2 * cancels->again_us, AGAIN_MAX_US);
 }
 
 static void
@@ -51,7 +68,7 @@ on_taken(void *arg, PgOutcome outcome, PGresult *result)
 		again |= cancels->fn(cancels->arg, &request);
 	}
 	if (again)
-		loop_timer_start(cancels->timer, AGAIN_US);
+		look_again(cancels);
 }
 
 void
@@ -79,7 +96,8 @@ cancels_open(Loop *loop, Node *node, CancelFn fn, void *arg)
 	cancels->node = node;
 	cancels->fn = fn;
 	cancels->arg = arg;
-	cancels->timer = loop_timer_new(loop, cancels_want, cancels);
+	cancels->timer = loop_timer_new(loop, look, cancels);
+	cancels->again_us = AGAIN_MIN_US;
 	return cancels;
 }
 

@@ -7,8 +7,8 @@
  *
  * Any session can send a notification, so it only says that there may be
  * requests.  The sidecar reads them from the database after each notification
- * and each connect, and again soon while a requested task cannot be stopped
- * yet.
+ * and each connect, and again, ever later, up to a second, while a requested task
+ * cannot be stopped yet.
  *
  *-------------------------------------------------------------------------
  */
