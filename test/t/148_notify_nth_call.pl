@@ -26,7 +26,8 @@ use constant { AT_ONCE => 8, MESSAGES => 2 };
 my %ends = (
 	%TwTasks::NthCall::ENDS,
 	%TwTasks::NthCall::HELPER_ENDS,
-	access => 'a file of the settings cannot be read');
+	access => 'a file of the settings cannot be read',
+	readlink => 'the templates beside it cannot be found');
 
 # The first look at a program that has ended fails.
 my @storms = TwTasks::NthCall::storms(
@@ -148,6 +149,16 @@ sub few_cases
 
 	return [ @storms, TwTasks::NthCall::spread(16, map { $_ => $counts{$_} } @others), TwTasks::NthCall::spread(5, malloc => $counts{malloc}) ];
 }
+
+# ---- a program that does not know where it is ----
+
+my ($nowhere) = TwTasks::NthCall::cases([ readlink => 1, EIO ]);
+my $lost = prepare('lost', TwTasks::NthCall::env('lost', $nowhere))->launch;
+
+is($lost->wait_for_exit >> 8, 4, 'it takes no template from another directory for its own, and does not call its settings wrong');
+like($lost->log, qr/FATAL notify: could not find the templates /, 'its log says why');
+
+# ---- verdict ----
 
 TwTasks::NthCall::cases_ok(
 	prepare => \&prepare,

@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "options/secret_file.h"
 #include "workers/curl/http_url.h"
@@ -132,7 +134,12 @@ template_path(const char *name)
 	char	   *directory;
 	char	   *path;
 
-	self[Max(len, 0)] = '\0';
+	if (len < 0)
+	{
+		log_line(TWT_LOG_FATAL, "notify", "could not find the templates beside this program by /proc/self/exe: %m");
+		program_exit(EXIT_NO_RESOURCES);
+	}
+	self[len] = '\0';
 	directory = dirname(self);
 	path = psprintf("%s/../share/twtasks/notify/%s.tmpl", directory, name);
 	while (access(path, R_OK) != 0 && strlen(directory) > 1)
