@@ -65,13 +65,15 @@ sub prepare
 		env => $env);
 }
 
-# The answers to a look at its health, and to a result for a task that does not exist.
+# The answers to a look at its health, and to a result for a task that does not exist.  A
+# connection may be lost, so a question is asked again after some seconds.
 sub answers
 {
 	my ($web) = @_;
+	my @patience = (timeout => 10);
 
-	return 0 if ($web->ask('GET', '/health'))[0] ne '200';
-	return ($web->ask('POST', "/api/tasks/$nobody/finish", token => $token, body => { version => 1, result => 'done' }))[0] =~ /^4/;
+	return 0 if ($web->ask('GET', '/health', @patience))[0] ne '200';
+	return ($web->ask('POST', "/api/tasks/$nobody/finish", @patience, token => $token, body => { version => 1, result => 'done' }))[0] =~ /^4/;
 }
 
 sub wait_until_answered

@@ -52,7 +52,7 @@ sub write_tokens
 
 # The answer to a request: its status, its body decoded, and all of it; of a stream, its
 # begin with an event.  Options:
-#	token, headers, body (data to encode, or text), from (an address of ours)
+#	token, headers, body (data to encode, or text), from (an address of ours), timeout (seconds)
 sub ask
 {
 	my ($self, $method, $path, %options) = @_;
@@ -72,7 +72,7 @@ sub ask
 		die "a stream has no end\n";
 	};
 	my $answer =
-	  HTTP::Tiny->new(timeout => 180, local_address => $options{from})->request(
+	  HTTP::Tiny->new(timeout => $options{timeout} // 180, local_address => $options{from})->request(
 		$method,
 		"http://$self->{config}{listen}$path",
 		{ headers => \%headers, content => $content // '', data_callback => $take });
