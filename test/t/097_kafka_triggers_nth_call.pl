@@ -31,7 +31,7 @@ my %ends = (
 	thrd_create => 'a client lacks a thread');
 
 # Each comes often enough in each run.
-my @usual = qw(close connect epoll_wait eventfd fcntl getsockopt open pipe poll pthread_create read recv recvmsg send sendmsg socket write);
+my @usual = qw(close connect epoll_wait eventfd fcntl getsockopt open pipe poll pthread_create read recv recvmsg send sendmsg socket);
 
 my @storms = TwTasks::NthCall::storms([ 'socket,open,pipe2,eventfd' => 1, EMFILE ], [ 'sendmsg,recvmsg,connect' => 3, EAGAIN ]);
 
