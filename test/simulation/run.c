@@ -44,6 +44,19 @@ run_for(int64 us)
 	while (world_step(until_us));
 }
 
+/* As run_for(); the judge looks all along. */
+static void
+watch_for(int64 us)
+{
+	int64		until_us = world_now_us() + us;
+
+	while (world_now_us() < until_us)
+	{
+		run_for(SECONDS_TO_US(1));
+		judge_look();
+	}
+}
+
 static bool
 all_have_ended(void)
 {
@@ -83,16 +96,10 @@ wait_for_ends(int64 us)
 static void
 run_schedules(void)
 {
-	int64		until_us = world_now_us() + SCHEDULES_US;
-
 	if (!model_has_schedules())
 		return;
 	model_pause_schedules(false);
-	while (world_now_us() < until_us)
-	{
-		run_for(SECONDS_TO_US(1));
-		judge_look();
-	}
+	watch_for(SCHEDULES_US);
 	model_pause_schedules(true);
 }
 
@@ -201,7 +208,8 @@ run(uint64 seed, bool is_told, Acts *acts)
 	model_pause_schedules(true);
 	judge_expect_quiet(false);
 	wait_for_ends(LIVENESS_US + model_behind_us());
-	run_for(SECONDS_TO_US(20));
+	/* Unwatched, this rest would count as time in which no node works. */
+	watch_for(SECONDS_TO_US(20));
 	check_ends();
 	try_together();
 	try_alone();
