@@ -82,23 +82,13 @@ add_offer(Offers *offers, const char *name, int freed, bool is_wanted)
 
 /* ---- from the database ---- */
 
-/* If this node cannot use the turns, it hands them on, unless no other waits. */
 static void
-take_turns(Offers *offers, const char *name, int turns, TurnsSource source)
+on_turn(Offers *offers, const char *name, int turns)
 {
 	Limit	   *limit = type_limits_find_shared(offers->limits, name);
 
-	if ((limit == NULL || !limit_offer(limit, turns, source)) && source != TURNS_ANSWERED &&
-		limit_pattern_valid(name, strlen(name)) && offers->waiting->n < TOLD_MAX)
-		add_offer(offers, name, turns, false);
-	loop_want_turn(offers->loop);
-}
-
-static void
-on_answer(Offers *offers, const Offer *offer, int turns)
-{
-	if (turns > 0)
-		take_turns(offers, offer->name, turns, offer->is_wanted ? TURNS_WANTED : TURNS_ANSWERED);
+	if (limit != NULL)
+		(void) limit_offer(limit, turns, TURNS_ANSWERED);
 }
 
 /* The rows are in the order of the offers. */
@@ -113,7 +103,7 @@ on_offered(void *arg, PgOutcome outcome, PGresult *result)
 		const Offer *offer = &list->all[i];
 
 		if (!PQgetisnull(result, i, OFFER_TURNS))
-			on_answer(offers, offer, wire_get_int(result, i, OFFER_TURNS));
+			on_turn(offers, offer->name, wire_get_int(result, i, OFFER_TURNS));
 		else
 		{
 			add_offer(offers, offer->name, offer->freed, offer->is_wanted);
@@ -123,19 +113,25 @@ on_offered(void *arg, PgOutcome outcome, PGresult *result)
 	free_list(list);
 }
 
+/* If this node cannot use the turns, it hands them on. */
 void
 offers_read(Offers *offers, const char *payload)
 {
 	char	   *rest;
 	int64		incarnation = strtoll(payload, &rest, 10);
 	long		turns;
+	Limit	   *limit;
 
 	if (*rest != ' ' || incarnation != node_incarnation(offers->node))
 		return;
 	turns = strtol(rest + 1, &rest, 10);
 	if (*rest != ' ' || turns < 1 || turns > PG_INT16_MAX)
 		return;
-	take_turns(offers, rest + 1, (int) turns, TURNS_TOLD);
+	limit = type_limits_find_shared(offers->limits, rest + 1);
+	if ((limit == NULL || !limit_offer(limit, (int) turns, TURNS_TOLD)) &&
+		limit_pattern_valid(rest + 1, strlen(rest + 1)) && offers->waiting->n < TOLD_MAX)
+		add_offer(offers, rest + 1, (int) turns, false);
+	loop_want_turn(offers->loop);
 }
 
 bool

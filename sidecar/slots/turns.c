@@ -94,7 +94,7 @@ turns_refuse(Turns *turns, int64 again_us, int64 now_us)
 			turns->left = turns->told = 0;
 		if (turns->early > 0)
 			turns->left += turns->early + 1;
-		if (turns->early_source != TURNS_ANSWERED)
+		if (turns->early_source == TURNS_TOLD)
 			turns->told += turns->early;
 		set_state(turns, TURNS_CLOSED, now_us + turns->patience_us);
 	}
@@ -127,7 +127,7 @@ turns_offer(Turns *turns, int n, TurnsSource source, int waiters, int grabs)
 	{
 		forget_refusals(turns);
 		turns->left = Max(turns->left, 1) + n;
-		if (source != TURNS_ANSWERED)
+		if (source == TURNS_TOLD)
 			turns->told += n;
 		return TURNS_TAKEN;
 	}

@@ -25,8 +25,7 @@ typedef enum TurnsState
 /* How the offer of turns arrived. */
 typedef enum TurnsSource
 {
-	TURNS_ANSWERED,				/* in an answer to our call; no other waits */
-	TURNS_WANTED,				/* in an answer; we said that a task waits */
+	TURNS_ANSWERED,				/* in the answer to our own call */
 	TURNS_TOLD					/* by NOTIFY, since it had refused us before */
 } TurnsSource;
 
@@ -35,7 +34,7 @@ typedef struct Turns
 	TurnsState	state;
 	int			left;			/* tasks that may ask although the limit is
 								 * not open */
-	int			told;			/* turns of these that others may wait for */
+	int			told;			/* turns of these that NOTIFY brought */
 	int			early;			/* turns kept for grabs under way */
 	int			early_grabs;	/* grabs under way that these turns are kept
 								 * for */
@@ -55,7 +54,7 @@ extern void turns_init(Turns *turns);
 extern bool turns_are_out(const Turns *turns);
 extern void turns_tick(Turns *turns, int64 now_us);
 
-/* A task asks the database: uses up a turn.  An open limit counts those alone that others may wait for. */
+/* A task asks the database: uses up a turn.  An open limit counts those alone that NOTIFY brought. */
 extern void turns_use(Turns *turns);
 
 /* Closes an open limit without a refusal by the database. */
@@ -82,7 +81,7 @@ typedef enum TurnsOffered
 extern TurnsOffered turns_offer(Turns *turns, int n, TurnsSource source, int waiters,
 								int grabs);
 
-/* Nobody here can use the turns that others may wait for.  Returns their number, to hand on. */
+/* Nobody here can use the turns that NOTIFY brought.  Returns their number, to hand on. */
 extern int	turns_hand_on(Turns *turns);
 
 /*

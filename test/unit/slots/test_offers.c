@@ -328,94 +328,6 @@ test_slot_wanted_with_room(void **state)
 	limit_free(handler);
 }
 
-/* The node frees a slot and says that the task wants it.  The answer is under way. */
-static void
-want_a_slot(SlotWaiter *task)
-{
-	assert_null(slots_book(leaf, 5));
-	slots_start(leaf);
-	slots_wait(type_limits_find_shared(limits, "A"), task);
-	slots_free(leaf);
-	offers_pump(offers);
-	check_sent(1, 1);
-	check_wanted(true);
-}
-
-/* Others may wait for the turn.  If none does, it comes back, and stays. */
-static void
-check_handed_on(void)
-{
-	offers_pump(offers);
-	check_sent(1, 1);
-	check_wanted(false);
-	answer_turns(1, 1);
-	offers_pump(offers);
-	assert_null(find_call("offer_slots"));
-}
-
-static void
-fill_node(void)
-{
-	limit_set_max(node, 1);
-	limit_book(node);
-}
-
-static void
-empty_node(void)
-{
-	limit_end_grab(node);
-	limit_free_here(node);
-	limit_forget_shared(node);
-}
-
-/* Tasks of other types fill the node before the answer, or before a rate lets the task start. */
-static void
-test_wanted_turn_that_the_node_refuses(void **state)
-{
-	SlotWaiter	task = {.wake = do_nothing, .wants = leaf};
-
-	want_a_slot(&task);
-	fill_node();
-	answer_turns(1, 1);
-	assert_null(task.limit);
-	assert_ptr_equal(slots_book(leaf, 5), node);
-	slots_wait(node, &task);
-	check_handed_on();
-	slots_unwait(&task);
-	empty_node();
-}
-
-static void
-test_wanted_turn_without_a_task(void **state)
-{
-	SlotWaiter	task = {.wake = do_nothing, .wants = leaf};
-
-	want_a_slot(&task);
-	slots_unwait(&task);
-	answer_turns(1, 1);
-	check_handed_on();
-}
-
-/* A grab under way might need the turn.  It is refused, and then the node is full. */
-static void
-test_wanted_turn_during_a_grab(void **state)
-{
-	SlotWaiter	task = {.wake = do_nothing, .wants = leaf};
-	Limit	   *shared = type_limits_find_shared(limits, "A");
-
-	want_a_slot(&task);
-	limit_grant(shared);
-	assert_null(slots_book(leaf, 5));
-	answer_turns(1, 1);
-	limit_refuse(shared, 0);
-	slots_undo(leaf);
-	fill_node();
-	slots_wait(node, &task);
-	check_handed_on();
-	slots_unwait(&task);
-	empty_node();
-}
-
 #define TASKS 4
 
 /*
@@ -504,9 +416,6 @@ main(void)
 		UNIT(test_turn_that_the_node_refuses_to_all),
 		UNIT(test_turn_that_a_handler_refuses),
 		UNIT(test_slot_wanted_with_room),
-		UNIT(test_wanted_turn_that_the_node_refuses),
-		UNIT(test_wanted_turn_without_a_task),
-		UNIT(test_wanted_turn_during_a_grab),
 		UNIT(test_turn_during_a_grab),
 		UNIT(test_turn_used_after_a_grab),
 	};

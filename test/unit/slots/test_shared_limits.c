@@ -48,7 +48,6 @@ typedef struct Event
 	int			node;
 	struct Job *job;
 	int			turns;
-	TurnsSource source;
 	bool		is_good;		/* granted; wanted */
 } Event;
 
@@ -217,13 +216,13 @@ on_grabbed(const Event *event)
 	send(JOB_END, event->node, us / 2 + chance_below(&chance, us))->job = job;
 }
 
-/* A turn for which others may wait is handed on when nobody waits here. */
+/* A turn that others left us is handed on when nobody waits; one's own is not. */
 static void
 on_turn(const Event *event)
 {
 	Limit	   *limit = type_limits_find_shared(nodes[event->node].limits, "A");
 
-	if (event->turns > 0 && !limit_offer(limit, event->turns, event->source) && event->source != TURNS_ANSWERED)
+	if (!limit_offer(limit, event->turns, event->is_good ? TURNS_TOLD : TURNS_ANSWERED) && event->is_good)
 		send(OFFER, event->node, some_delay())->turns = event->turns;
 }
 
@@ -281,15 +280,15 @@ do_grab(const Event *event)
 }
 
 static void
-send_turn(int node, int turns, TurnsSource source)
+send_turn(int node, int turns, bool is_notified)
 {
 	Event	   *turn;
 
-	if (source == TURNS_TOLD && chance_percent(&chance, lost_percent))
+	if (is_notified && chance_percent(&chance, lost_percent))
 		return;
 	turn = send(OFFER_ANSWER, node, some_delay());
 	turn->turns = turns;
-	turn->source = source;
+	turn->is_good = is_notified;
 }
 
 /* As offer_slot() has it. */
@@ -298,12 +297,11 @@ do_offer(const Event *event)
 {
 	int			own = find_waiting(event->node);
 	bool		is_kept = own >= 0 && !event->is_good;
-	TurnsSource answer = event->is_good ? TURNS_WANTED : TURNS_ANSWERED;
 	int			count;
 
 	if (nwaiting == 0 || (nwaiting == 1 && own == 0))
 	{
-		send_turn(event->node, event->turns, answer);
+		send_turn(event->node, event->turns, false);
 		return;
 	}
 	if (is_kept)
@@ -313,7 +311,7 @@ do_offer(const Event *event)
 	count = Min(event->turns, nwaiting);
 	for (int i = 0; i < count; i++)
 		send_turn(waiting[i], (event->turns + nwaiting - i - 1) / nwaiting,
-				  waiting[i] == event->node ? answer : TURNS_TOLD);
+				  waiting[i] != event->node);
 	while (count-- > 0)
 		drop_waiting(0);
 	if (is_kept)
