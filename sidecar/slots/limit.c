@@ -439,49 +439,13 @@ limit_offer(Limit *limit, int turns, TurnsSource source)
 	return offered != TURNS_USELESS;
 }
 
-/* Whether a limit of this node alone, which is full, keeps all who wait from starting. */
-static bool
-holds_all(const Limit *full, const Limit *limit)
-{
-	while (limit != NULL && limit != full)
-		limit = limit->parent;
-	return limit != NULL && !full->is_shared;
-}
-
 void
-limit_hand_on(Limit *limit, const Limit *full)
+limit_hand_on(Limit *limit)
 {
-	int			n = limit->waiters.count > 0 && !holds_all(full, limit) ? 0 : turns_hand_on(&limit->turns);
+	int			n = limit->waiters.count > 0 ? 0 : turns_hand_on(&limit->turns);
 
 	if (n > 0)
 		limits_add_freed(limit->all, &limit->entry, n);
-}
-
-/* Other shared limits do not count here: they close for a moment with each slot. */
-static bool
-is_full_here(const Limit *limit, int priority)
-{
-	return !limit->is_shared && limit_room(limit, priority) == 0;
-}
-
-/*
- * Whether the first waiter could use a slot.  Nodes that want one and cannot use it would
- * hand it to each other, once for each type that waits.
- */
-static bool
-is_wanted(const Limit *limit)
-{
-	const SlotWaiter *first = heap_first(&limit->waiters);
-
-	if (first == NULL)
-		return false;
-	for (int i = 0; limit_across(first->wants, i) != NULL; i++)
-		if (is_full_here(limit_across(first->wants, i), first->priority))
-			return false;
-	for (limit = first->wants; limit != NULL; limit = limit->parent)
-		if (is_full_here(limit, first->priority))
-			return false;
-	return true;
 }
 
 void
@@ -494,7 +458,7 @@ limits_take_freed(Limits *limits, LimitFreed fn, void *arg)
 	{
 		Limit	   *limit = (Limit *) entry;
 
-		fn(arg, limit, freed, is_wanted(limit));
+		fn(arg, limit, freed, limit->waiters.count > 0);
 		limit_tell_unused(limit);
 	}
 }

@@ -64,8 +64,8 @@ typedef struct LimitTerms
 extern void limits_tick(Limits *limits);
 
 /*
- * Gets a shared limit, the number of freed slots, and whether a waiter here wants
- * one and has room for it at the limits of this node.
+ * Gets a shared limit, the number of freed slots, and whether a waiter here
+ * wants one.
  */
 typedef void (*LimitFreed) (void *arg, Limit *limit, int freed, bool is_wanted);
 
@@ -145,10 +145,10 @@ extern void limit_grant(Limit *limit);
 extern bool limit_offer(Limit *limit, int turns, TurnsSource source);
 
 /*
- * A task that had a turn here waits at another limit, which is full.  If no other waits
- * here, or the full limit is one of this node above, the turns go to other nodes.
+ * A task that had a turn here waits at another limit.  If no other waits here, the turns
+ * go to other nodes.  With one that waits, two nodes could tell each other without end.
  */
-extern void limit_hand_on(Limit *limit, const Limit *full);
+extern void limit_hand_on(Limit *limit);
 
 /* ---- a limit as one step of slots.c ---- */
 

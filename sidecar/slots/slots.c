@@ -131,8 +131,7 @@ slots_wait(Limit *limit, SlotWaiter *waiter)
 	}
 	for (; above != NULL; above = limit_parent(above))
 		limit_yield(above);
-	for (Limit *step = waiter->wants; step != NULL; step = step_up(leaf, step))
-		limit_hand_on(step, limit);
+	each_step(waiter->wants, limit_hand_on);
 }
 
 void

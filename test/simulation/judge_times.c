@@ -29,7 +29,7 @@
 #define SETTLED_US SECONDS_TO_US(20)
 
 /* A node uses or hands on a slot that it is told of, and offers a slot that it frees. */
-#define TURN_US SECONDS_TO_US(3)
+#define TURN_US SECONDS_TO_US(5)
 
 /* No node works, and tasks wait. */
 #define IDLE_US SECONDS_TO_US(20)

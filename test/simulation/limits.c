@@ -302,8 +302,6 @@ offer(int limit, int64 freed, bool is_wanted, int64 incarnation)
 		line->waiting[0] = incarnation;
 		line->nwaiting++;
 	}
-	if (own_turns > 0 && limits_have_line(limit, incarnation))
-		judge_turn(limit, incarnation);
 	return told == 0 ? freed : own_turns;
 }
 

@@ -13,9 +13,9 @@
 
 #include "server.h"
 
-#define MODEL_ADDED 460			/* by applications */
+#define MODEL_ADDED 400			/* by applications */
 #define MODEL_FLOOD 150			/* by a flood of urgent tasks */
-#define MODEL_TASKS 810			/* schedules add the others */
+#define MODEL_TASKS 750			/* schedules add the others */
 #define MODEL_SCHEDULES 3
 #define MODEL_TYPES 3
 #define MODEL_BUCKETS 2

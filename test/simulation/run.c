@@ -24,9 +24,6 @@
 #define ALONE_TASKS 15
 #define ALONE_US SECONDS_TO_US(200)
 
-/* As many tasks for all nodes together, times this. */
-#define CROWD 4
-
 /* Schedules go on for so long while it is alone. */
 #define SCHEDULES_US SECONDS_TO_US(70)
 
@@ -131,16 +128,6 @@ flood(void)
 	}
 }
 
-/* Nothing fails, and more tasks wait at once than the limits allow. */
-static void
-try_together(void)
-{
-	world_tell("---- all machines work together");
-	for (int i = 0; i < CROWD; i++)
-		faults_add_tasks(ALONE_TASKS);
-	wait_for_ends(ALONE_US);
-}
-
 /* A node that has stood still while others did its work shows it when they are gone. */
 static void
 try_alone(void)
@@ -211,7 +198,6 @@ run(uint64 seed, bool is_told, Acts *acts)
 	/* Unwatched, this rest would count as time in which no node works. */
 	watch_for(SECONDS_TO_US(20));
 	check_ends();
-	try_together();
 	try_alone();
 	stop_machines();
 	server_close();

@@ -21,13 +21,6 @@
 #define NODES 4
 #define JOBS 60					/* per node */
 
-/* Jobs of the third type last so long, longer than a node waits before it tries by itself. */
-#define CROWD_US SECONDS_TO_US(20)
-
-/* Types of jobs: two below the shared limit, and one that the nodes alone limit. */
-#define TYPES 3
-#define SHARED_TYPES 2
-
 typedef enum What
 {
 	GRAB,						/* node to database */
@@ -54,7 +47,7 @@ typedef struct Event
 typedef struct Job
 {
 	SlotWaiter	waiter;			/* first */
-	int			type;
+	int			node;
 	bool		is_ready;
 } Job;
 
@@ -63,9 +56,7 @@ typedef struct Node
 	Limits	   *all;
 	Limit	   *root;
 	TypeLimits *limits;
-	Limit	   *leaves[TYPES];
-	int			left;			/* jobs below the shared limit that have not
-								 * started */
+	Limit	   *leaf;
 	Job			jobs[JOBS];
 } Node;
 
@@ -77,8 +68,6 @@ static Node nodes[NODES];
 static int	delay_us;			/* longest delay of a message */
 static int	job_us;
 static int	lost_percent;		/* share of lost offers */
-static int	types;				/* how many of them have jobs */
-static int	node_max;			/* slots of each node; 0: no limit */
 
 /* The database. */
 static int	max;
@@ -88,11 +77,10 @@ static int	nwaiting;
 
 static int	ndone;
 static int	nmost;
-static int64 idle_us;			/* slots not held while jobs could start */
+static int64 idle_us;			/* slots not held while jobs are left to start */
 static int64 idle_since_us;
-static int	nshared;			/* jobs below the shared limit */
+static int	nstarted;
 static int	njobs;
-static int	noffers;
 
 static int64
 get_now(void *arg)
@@ -145,12 +133,6 @@ wake_job(SlotWaiter *waiter)
 	((Job *) waiter)->is_ready = true;
 }
 
-static bool
-is_shared(const Job *job)
-{
-	return job->type < SHARED_TYPES;
-}
-
 static Job *
 first_ready(Node *node)
 {
@@ -169,7 +151,6 @@ note_freed(void *arg, Limit *limit, int freed, bool is_wanted)
 	Event	   *offer = send(OFFER, *(int *) arg, some_delay());
 
 	(void) limit;
-	noffers++;
 	offer->turns = freed;
 	offer->is_good = is_wanted;
 }
@@ -184,7 +165,7 @@ pump(int n)
 	limits_tick(node->all);
 	while ((job = first_ready(node)) != NULL)
 	{
-		Limit	   *full = slots_book(node->leaves[job->type], job->waiter.priority);
+		Limit	   *full = slots_book(node->leaf, job->waiter.priority);
 
 		job->is_ready = false;
 		if (full == NULL)
@@ -198,22 +179,19 @@ pump(int n)
 static void
 on_grabbed(const Event *event)
 {
-	Job		   *job = event->job;
 	Node	   *node = &nodes[event->node];
 	Limit	   *limit = type_limits_find_shared(node->limits, "A");
-	int			us = is_shared(job) ? job_us : CROWD_US;
 
 	if (!event->is_good)
 	{
 		limit_refuse(limit, 0);
-		slots_undo(node->leaves[job->type]);
-		job->is_ready = true;
+		slots_undo(node->leaf);
+		event->job->is_ready = true;
 		return;
 	}
-	slots_start(node->leaves[job->type]);
-	if (is_shared(job))
-		limit_grant(limit);
-	send(JOB_END, event->node, us / 2 + chance_below(&chance, us))->job = job;
+	slots_start(node->leaf);
+	limit_grant(limit);
+	send(JOB_END, event->node, job_us / 2 + chance_below(&chance, job_us))->job = event->job;
 }
 
 /* A turn that others left us is handed on when nobody waits; one's own is not. */
@@ -244,21 +222,11 @@ find_waiting(int node)
 	return -1;
 }
 
-/* Jobs of the shared limit for which their nodes have room. */
-static int
-count_startable(void)
-{
-	int			n = 0;
-
-	for (int i = 0; i < NODES; i++)
-		n += Min(nodes[i].left, limit_room(nodes[i].root, 0));
-	return n;
-}
-
 static void
 note_idle(void)
 {
-	idle_us += (now - idle_since_us) * Min(max - held, count_startable());
+	if (nstarted < njobs)
+		idle_us += (now - idle_since_us) * Min(max - held, njobs - nstarted);
 	idle_since_us = now;
 }
 
@@ -268,10 +236,8 @@ do_grab(const Event *event)
 	Event	   *answer = send(GRAB_ANSWER, event->node, some_delay());
 
 	answer->job = event->job;
-	answer->is_good = !is_shared(event->job) || held < max;
-	if (!is_shared(event->job))
-		return;
-	nodes[event->node].left -= answer->is_good;
+	answer->is_good = held < max;
+	nstarted += answer->is_good;
 	if (answer->is_good)
 		held++;
 	else if (find_waiting(event->node) < 0)
@@ -336,15 +302,15 @@ happen(const Event *event)
 			on_grabbed(event);
 			break;
 		case JOB_END:
-			slots_free_here(nodes[event->node].leaves[event->job->type]);
-			send(FINISH, event->node, some_delay())->job = event->job;
+			slots_free_here(nodes[event->node].leaf);
+			send(FINISH, event->node, some_delay());
 			break;
 		case FINISH:
-			held -= is_shared(event->job);
-			send(FINISH_ANSWER, event->node, some_delay())->job = event->job;
+			held--;
+			send(FINISH_ANSWER, event->node, some_delay());
 			break;
 		case FINISH_ANSWER:
-			slots_free_shared(nodes[event->node].leaves[event->job->type]);
+			slots_free_shared(nodes[event->node].leaf);
 			ndone++;
 			break;
 		case OFFER:
@@ -362,29 +328,22 @@ happen(const Event *event)
 static void
 start_node(int n, int jobs)
 {
-	static const char *const names[TYPES] = {"A|1", "A|2", "B"};
 	LimitRule	rule = {"A", true, {.max = max}};
 	Node	   *node = &nodes[n];
 
 	memset(node, 0, sizeof(*node));
 	node->all = limits_new(get_now, NULL);
-	node->root = limit_new_root(node->all, "node", node_max);
+	node->root = limit_new_root(node->all, "node", 0);
 	node->limits = type_limits_new(node->root);
 	type_limits_set(node->limits, &rule, 1);
-	for (int i = 0; i < TYPES; i++)
-		node->leaves[i] = type_limits_leaf(node->limits, names[i], NULL, NULL);
+	node->leaf = type_limits_leaf(node->limits, "A", NULL, NULL);
 	for (int i = 0; i < jobs; i++)
 	{
-		Job		   *job = &node->jobs[i];
-
-		job->type = chance_below(&chance, types);
-		job->waiter.wake = wake_job;
-		job->waiter.wants = node->leaves[job->type];
-		job->waiter.sequence = i;
-		job->is_ready = true;
-		node->left += is_shared(job);
+		node->jobs[i].waiter.wake = wake_job;
+		node->jobs[i].waiter.wants = node->leaf;
+		node->jobs[i].waiter.sequence = i;
+		node->jobs[i].is_ready = true;
 	}
-	nshared += node->left;
 }
 
 /* False: nothing more can happen, or not for a long time. */
@@ -425,7 +384,7 @@ play(int seed, int slots)
 	chance_init(&chance, seed);
 	now = SECONDS_TO_US(1);
 	max = slots;
-	held = nwaiting = ndone = nmost = nshared = njobs = noffers = 0;
+	held = nwaiting = ndone = nmost = nstarted = njobs = 0;
 	idle_us = 0;
 	idle_since_us = now;
 	heap_init(&events, is_earlier, set_place);
@@ -441,13 +400,12 @@ play(int seed, int slots)
 	while (ndone < njobs && go_on())
 		;
 	check_that(seed, slots, ndone == njobs);
-	check_that(seed, slots, nmost <= slots && (node_max > 0 || nmost == Min(slots, nshared)));
+	check_that(seed, slots, nmost == Min(slots, njobs));
 	while (heap_first(&events) != NULL)
 		(void) go_on();
 	for (int i = 0; i < NODES; i++)
 	{
-		for (int type = 0; type < TYPES; type++)
-			limit_release(nodes[i].leaves[type]);
+		limit_release(nodes[i].leaf);
 		type_limits_free(nodes[i].limits);
 		limit_free(nodes[i].root);
 		limits_free(nodes[i].all);
@@ -461,8 +419,7 @@ test_slots_go_round(void **state)
 {
 	(void) state;
 	delay_us = 300;
-	lost_percent = node_max = 0;
-	types = SHARED_TYPES;
+	lost_percent = 0;
 	for (int seed = test_seed(); seed < test_seed() + 600; seed++)
 	{
 		job_us = seed % 2 == 0 ? 10000 : 100;
@@ -471,34 +428,11 @@ test_slots_go_round(void **state)
 	}
 }
 
-/*
- * Long jobs fill the nodes, so a node often cannot use the slot whose turn it is.  It
- * leaves the slot to others, and those without room do not send it round.
- */
-static void
-test_full_nodes_leave_slots_to_others(void **state)
-{
-	(void) state;
-	delay_us = 300;
-	lost_percent = 0;
-	types = TYPES;
-	for (int seed = test_seed(); seed < test_seed() + 600; seed++)
-	{
-		job_us = seed % 2 == 0 ? SECONDS_TO_US(10) : 10000;
-		node_max = 1 + seed % 4;
-		play(seed, 1 + seed % 9);
-		check_that(seed, (int) (idle_us / 1000), idle_us < SECONDS_TO_US(1) + (int64) njobs * delay_us * 10);
-		check_that(seed, noffers, noffers < 2 * nshared + 2 * NODES);
-	}
-}
-
 static void
 test_offers_are_lost(void **state)
 {
 	(void) state;
 	delay_us = 300;
-	node_max = 0;
-	types = SHARED_TYPES;
 	for (int seed = test_seed(); seed < test_seed() + 600; seed++)
 	{
 		job_us = seed % 2 == 0 ? 10000 : 100;
@@ -512,7 +446,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slots_go_round),
-		cmocka_unit_test(test_full_nodes_leave_slots_to_others),
 		cmocka_unit_test(test_offers_are_lost),
 	};
 
