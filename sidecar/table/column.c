@@ -242,6 +242,21 @@ is_due(const Column *column, int64 now_us)
 	return column->marks[column->mark] == 0 || now_us - column->marked_us[column->mark] >= column->aging_us;
 }
 
+/*
+ * The newest mark that is old enough: after a loop stood still, several are, and
+ * their entries shall not wait for a mark each.
+ */
+static uint64
+newest_old(const Column *column, int64 now_us)
+{
+	uint64		sequence = 0;
+
+	for (int i = 0; i < COLUMN_MARKS; i++)
+		if (now_us - column->marked_us[i] >= column->aging_us)
+			sequence = Max(sequence, column->marks[i]);
+	return sequence;
+}
+
 static void
 begin_marks(Column *column, int64 now_us, int64 aging_us, uint64 last_sequence)
 {
@@ -258,7 +273,7 @@ column_age(Column *column, int64 now_us, int64 aging_us, uint64 *last_sequence)
 		begin_marks(column, now_us, aging_us, *last_sequence);
 	else if (aging_us > 0 && is_due(column, now_us))
 	{
-		move_old(column, column->marks[column->mark], last_sequence);
+		move_old(column, newest_old(column, now_us), last_sequence);
 		set_mark(column, now_us, *last_sequence);
 	}
 	column->called_us = now_us;

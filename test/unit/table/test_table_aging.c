@@ -265,6 +265,21 @@ test_pace_after_a_delay(void **state)
 	assert_in_range(steps, 10 * TABLE_AGINGS, 10 * TABLE_AGINGS + quarter + 2);
 }
 
+/* Nor do those wait for long that were there while it stood still. */
+static void
+test_wait_through_a_delay(void **state)
+{
+	slower_us = 9 * PERIOD_US;
+	push(1, "B", 9);
+	pass(1);
+	push(2, "B", 5);
+	pass(9);
+	now_us += 10 * PERIOD_US;
+	step();
+	step();
+	assert_int_equal(priority_of_first(), 4);
+}
+
 static void
 test_popped_and_returned(void **state)
 {
@@ -409,6 +424,7 @@ main(void)
 		AGING(test_late),
 		AGING(test_pace_of_another),
 		AGING(test_pace_after_a_delay),
+		AGING(test_wait_through_a_delay),
 		AGING(test_popped_and_returned),
 		AGING(test_random_histories),
 	};
