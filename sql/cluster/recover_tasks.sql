@@ -265,6 +265,7 @@ DECLARE
 	wait_ms bigint;
 	late uuid[];
 	later bigint;
+	freed text[];
 	done record;
 BEGIN
 	retried := 0;
@@ -312,6 +313,7 @@ BEGIN
 	errors := coalesce(done.errors, 0);
 	failed := coalesce(done.failed, 0);
 	later := coalesce(done.later, 0);
+	freed := done.freed;
 
 	late := ARRAY(
 		SELECT t.id FROM twtasks.task t
@@ -333,12 +335,15 @@ BEGIN
 		OR later + coalesce(done.later, 0) > 0 THEN
 		next_ms := 0;
 	END IF;
-	-- Nodes that wait for the slots are told at commit.  A slot of a gone node is free,
-	-- also where its task stays as it is: by the rule ignore, locked, or may still run.
-	PERFORM twtasks_internal.offer_slot(u.name, h.freed, false, NULL::bigint)
-	FROM twtasks.slot_use u
-	CROSS JOIN LATERAL (
-		SELECT count(*)::integer AS freed FROM unnest(u.incarnations) i WHERE i = ANY (gone)) h
-	WHERE u.epoch > 0 AND u.waiting <> '{}' AND h.freed > 0;
-	PERFORM twtasks_internal.offer_types(done.freed);
+	-- Nodes that wait for the slots are told at commit.
+	PERFORM twtasks_internal.offer_types(freed || done.freed);
+	IF cardinality(gone) > 0 THEN
+		-- A slot of a gone node is free, also where its task stays as it is: by the rule
+		-- ignore, locked, or may still run.
+		PERFORM twtasks_internal.offer_slot(u.name, h.freed, false, NULL::bigint)
+		FROM twtasks.slot_use u
+		CROSS JOIN LATERAL (
+			SELECT count(*)::integer AS freed FROM unnest(u.incarnations) i WHERE i = ANY (gone)) h
+		WHERE u.epoch > 0 AND u.waiting <> '{}' AND h.freed > 0;
+	END IF;
 END $$;
